@@ -1,0 +1,5 @@
+"""Run the command as `python -m quietburn`."""
+
+from quietburn.cli import main
+
+main()

@@ -1,0 +1,186 @@
+"""The main job as a function: ledgers in, report out."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from quietburn.answers import Rates, failure_domains, measure_rates
+from quietburn.classify import Outcome, RuleResult, classify
+from quietburn.config import Config
+from quietburn.engine.derive import DeadlineDefault, Settings
+from quietburn.engine.duckdb import DuckEngine
+from quietburn.errors import InputError, UsageError
+from quietburn.ledger.inputs import LedgerFile, find_ledgers
+from quietburn.ledger.load import FileCounts
+from quietburn.ledger.mapping import Mapping as Dialect
+from quietburn.ledger.mapping import shipped_mappings
+from quietburn.report import build
+from quietburn.report.model import Report
+from quietburn.ruleset.load import Value, Values, checked_number, choose, parameter_values, parse_settings, shipped_rules
+from quietburn.ruleset.model import Rule
+from quietburn.timerange import Span
+from quietburn.wording import nearest
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one analysis is asked: which lines, which rules, which numbers.
+
+    `dialect` forces a shipped dialect, `mapping` offers one more; `settings` are
+    `RULE.PARAMETER=NUMBER`; `zone` is the zone of times that name none.
+    """
+
+    config: Config = field(default_factory=Config)
+    span: Span = field(default_factory=Span)
+    zone: str | None = None
+    dialect: str | None = None
+    mapping: Dialect | None = None
+    settings: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] | None = None
+    threads: int | None = None
+
+
+def analyze(
+    paths: Iterable[str], request: Request | None = None, progress: Callable[[int], None] | None = None
+) -> Report:
+    """Read ledgers, classify, and return the report.
+
+    Raises QuietburnError for what can't be used: a ledger, a rule, a parameter.
+    """
+    request = request or Request()
+    every = request.rules if request.rules is not None else shipped_rules()
+    chosen = choose(every, request.only, request.skip)
+    given = _given(request, every)
+    ledgers = find_ledgers(list(paths))
+    known, forced = _dialects(request)
+    with DuckEngine(zone=request.zone, known=known, forced=forced, threads=request.threads) as engine:
+        engine.load(ledgers, progress)
+        _refuse_without_requests(engine.files)
+        dialects = frozenset(engine.loader.mappings)
+        settings = _settings(request, engine, ledgers)
+        engine.prepare(settings)
+        rules = [(rule, _values(rule, dialects, request.config, given)) for rule in chosen]
+        results = classify(engine, rules, _cannot_tell(engine.loader.mappings))
+        rates = measure_rates(engine, engine.coverage, settings)
+        return build.report(engine, rates, results, failure_domains(engine), _notices(engine, rates, results, settings, request))
+
+
+def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value]]:
+    """Return numbers by rule and parameter: configuration's `[rules.<id>]`, then `--set` over it."""
+    rules = list(rules)
+    by_id = {rule.id: rule for rule in rules}
+    origin = request.config.origin or "configuration"
+    found = {
+        rule_id: {name: Value(checked_number(by_id, rule_id, name, number), origin) for name, number in table.items()}
+        for rule_id, table in request.config.rules.items()
+    }
+    for rule_id, table in parse_settings(request.settings, rules).items():
+        found.setdefault(rule_id, {}).update(table)
+    return found
+
+
+def _values(
+    rule: Rule, dialects: frozenset[str], config: Config, given: Mapping[str, Mapping[str, Value]]
+) -> Values:
+    origin = config.origin or "configuration"
+    keys = ("hourly_token_cap", "max_retries", "inflight_cap")
+    configured = {key: Value(float(number), origin) for key in keys if (number := getattr(config, key)) is not None}
+    return parameter_values(rule, dialects=dialects, configured=configured, given=given.get(rule.id, {}))
+
+
+def _dialects(request: Request) -> tuple[tuple[Dialect, ...], Dialect | None]:
+    """Return the known dialects, an added mapping first, and the one that every line must be of."""
+    shipped = shipped_mappings()
+    if request.mapping is not None:
+        known = (request.mapping, *shipped)
+        if request.dialect is None and request.mapping.recognise == type(request.mapping.recognise)():
+            return known, request.mapping
+    else:
+        known = shipped
+    if request.dialect is None:
+        return known, None
+    by_name = {mapping.dialect.name: mapping for mapping in known}
+    if request.dialect not in by_name:
+        hint = nearest(request.dialect, by_name)
+        raise UsageError(f"no dialect {request.dialect!r}{hint}; there are: {', '.join(sorted(by_name))}.")
+    return known, by_name[request.dialect]
+
+
+def _refuse_without_requests(files: list[FileCounts]) -> None:
+    """Refuse a ledger none of whose lines is a request: it is not one that was quiet."""
+    for counts in files:
+        if counts.events == 0 and counts.duplicates == 0 and counts.quarantined == 0:
+            raise InputError(
+                f"{counts.label}: none of its {counts.lines:,} lines is a request of dialect {counts.dialect!r}. "
+                "Name its fields in a mapping file and pass it with --map."
+            )
+
+
+def _settings(request: Request, engine: DuckEngine, ledgers: list[LedgerFile]) -> Settings:
+    deadlines = request.config.deadlines
+    origin = request.config.origin or "configuration"
+    defaults = [
+        DeadlineDefault(number, origin, column=column, value=value)
+        for column in ("tenant", "model", "route")
+        for value, number in getattr(deadlines, column).items()
+    ]
+    if deadlines.default is not None:
+        defaults.append(DeadlineDefault(deadlines.default, origin))
+    defaults += [
+        DeadlineDefault(mapping.assumed["deadline_ms"], f"assumed for dialect {name}", dialect=name)
+        for name, mapping in engine.loader.mappings.items()
+        if "deadline_ms" in mapping.assumed
+    ]
+    return Settings(
+        since_us=request.span.since_us,
+        until_us=request.span.until_us,
+        deadlines=tuple(defaults),
+        length_is_complete=request.config.length_is_complete,
+        file_labels=tuple(ledger.label for ledger in ledgers),
+    )
+
+
+def _cannot_tell(mappings: Mapping[str, Dialect]) -> dict[str, str]:
+    """Return rules that no dialect of the run can tell, with the reason."""
+    reasons = [mapping.cannot_tell for mapping in mappings.values()]
+    if not reasons:
+        return {}
+    return {rule: reason for rule, reason in reasons[0].items() if all(rule in other for other in reasons)}
+
+
+def _notices(
+    engine: DuckEngine, rates: Rates, results: list[RuleResult], settings: Settings, request: Request
+) -> list[str]:
+    """Return what the reader must know to trust the numbers, in plain sentences."""
+    notices = []
+    naive = sum(counts.naive_times for counts in engine.files)
+    if naive and request.zone is None:
+        notices.append(f"{naive:,} times name no zone; UTC was assumed. Say --tz if that is wrong.")
+    for default in settings.deadlines:
+        where = f" where {default.column} is {default.value}" if default.column else ""
+        notices.append(f"Where the ledger carries no deadline, {default.deadline_ms:g} ms is taken{where} ({default.origin}).")
+    if rates.requests and not rates.criteria["on_time"].measured:
+        notices.append(
+            "Nobody can say which answers were in time: log deadline_ms and latency_ms (or start and end), "
+            "or configure deadline_ms. No request is called usable until then."
+        )
+    if rates.unlabelled and rates.unlabelled < rates.attempts:
+        notices.append(f"{rates.unlabelled:,} of {rates.attempts:,} attempts carry no traffic label; they count as users.")
+    if rates.length_limited:
+        notices.append(f"{rates.length_limited:,} answers ended at a length limit; they count as complete.")
+    if rates.requests and rates.usable_rate_interval95 is not None:
+        notices.append("The interval takes requests as independent; requests in a burst are not, so it is optimistic.")
+    if any(rates.attempts_by_traffic) and rates.criteria["on_time"].measured and rates.requests:
+        notices.append("The gateway's clock misses the way from and to the caller; on time is optimistic by as much.")
+    nuls = sum(counts.leading_nuls for counts in engine.files)
+    if nuls:
+        notices.append(f"Leading NUL bytes were skipped in {nuls:,} lines (a log truncated in place).")
+    if any(result.outcome is Outcome.ERRORED for result in results):
+        notices.append("Some rules failed: they found neither something nor nothing.")
+    return notices
+
+
+def with_zone(request: Request, zone: str | None) -> Request:
+    """Return the request with another zone for times that name none."""
+    return replace(request, zone=zone)

@@ -1,0 +1,227 @@
+"""Requests, verdicts and the rates over them; the one place where a rate is computed."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quietburn.engine.base import Engine
+from quietburn.engine.derive import CRITERIA, Coverage, Settings, request_within
+
+VERDICTS = ("usable", "unknown", "late", "truncated", "empty", "abandoned", "refused", "failed", "invalid")
+FALSE_SUCCESSES = ("late", "truncated", "empty")
+NOT_VALID = ("invalid", "abandoned")
+_Z95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One of the three questions: whether it counts here, and how many 2xx attempts answer it."""
+
+    measured: bool
+    coverage: float | None
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens spent; `coverage` is the share of attempts that say how many they took."""
+
+    all: float
+    wasted: float
+    probe: float
+    coverage: float | None
+    by_traffic: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a dashboard shows and what callers got, side by side. What can't be measured is None."""
+
+    attempts: int
+    successes: int
+    requests: int
+    request_attempts: int
+    requests_with_2xx: int
+    abandoned_with_2xx: int
+    verdicts: dict[str, int]
+    criteria: dict[str, Criterion]
+    criteria_by_dialect: dict[str, dict[str, Criterion]]
+    tokens: Tokens
+    length_limited: int
+    unlabelled: int
+    attempts_by_traffic: dict[str, tuple[int, int]]
+
+    @property
+    def success_rate(self) -> float | None:
+        """2xx attempts over all attempts at the generate route, whoever sent them."""
+        return _share(self.successes, self.attempts)
+
+    @property
+    def request_success_rate(self) -> float | None:
+        """Requests with a 2xx over requests."""
+        return _share(self.requests_with_2xx, self.requests)
+
+    @property
+    def amplification(self) -> float | None:
+        """Attempts for each request."""
+        return _share(self.request_attempts, self.requests)
+
+    @property
+    def valid(self) -> int:
+        """Requests that deserved an answer: all but invalid and abandoned ones. Refused ones are valid."""
+        return self.requests - sum(self.verdicts[name] for name in NOT_VALID)
+
+    @property
+    def false_successes(self) -> int:
+        """Requests that were answered 2xx and got nothing usable."""
+        return sum(self.verdicts[name] for name in FALSE_SUCCESSES)
+
+    @property
+    def usable_rate(self) -> float | None:
+        """Usable over valid requests; None where nobody can tell what was in time."""
+        return _share(self.verdicts["usable"], self.valid) if self.criteria["on_time"].measured else None
+
+    @property
+    def usable_rate_of_all(self) -> float | None:
+        """Usable over all requests, the strict reading."""
+        return _share(self.verdicts["usable"], self.requests) if self.criteria["on_time"].measured else None
+
+    @property
+    def usable_rate_bounds(self) -> tuple[float, float] | None:
+        """The least and the most that can be usable, whatever the unknown ones were."""
+        usable, unknown = self.verdicts["usable"], self.verdicts["unknown"]
+        return (usable / self.valid, (usable + unknown) / self.valid) if self.valid else None
+
+    @property
+    def usable_rate_interval95(self) -> tuple[float, float] | None:
+        """Wilson's lower end at usable, and its upper end at usable and unknown."""
+        usable, unknown = self.verdicts["usable"], self.verdicts["unknown"]
+        if not self.valid:
+            return None
+        return wilson(usable, self.valid)[0], wilson(usable + unknown, self.valid)[1]
+
+    @property
+    def false_success_share(self) -> float | None:
+        """The part of the service that the success rate hides."""
+        return _share(self.false_successes, self.valid)
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def wilson(successes: int, total: int) -> tuple[float, float]:
+    """Return Wilson's 95 % score interval for a proportion (Wilson 1927). Needs total > 0."""
+    p = successes / total
+    z2 = _Z95 * _Z95
+    centre = (p + z2 / (2 * total)) / (1 + z2 / total)
+    half = _Z95 * math.sqrt(p * (1 - p) / total + z2 / (4 * total * total)) / (1 + z2 / total)
+    # At the edges rounding leaves a hair outside of [0, 1], or off the exact 0 and 1.
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == total else min(1.0, centre + half)
+    return low, high
+
+
+def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rates:
+    """Return the rates of the run: attempts by their end, requests by the start of their first."""
+    mine = request_within(settings)
+    row = engine.select(_ATTEMPTS).to_pylist()[0]
+    traffic = engine.select(_TRAFFIC).to_pylist()
+    requests = {r["verdict"]: r for r in engine.select(_REQUESTS.format(mine=mine)).to_pylist()}
+    verdicts = {name: int(requests[name]["n"]) if name in requests else 0 for name in VERDICTS}
+    abandoned = requests.get("abandoned")
+    return Rates(
+        attempts=row["attempts"],
+        successes=row["successes"],
+        requests=sum(verdicts.values()),
+        request_attempts=row["request_attempts"],
+        requests_with_2xx=sum(int(r["with_2xx"]) for r in requests.values()),
+        abandoned_with_2xx=int(abandoned["with_2xx"]) if abandoned else 0,
+        verdicts=verdicts,
+        criteria=_criteria(coverage, list(coverage.answered)),
+        criteria_by_dialect={dialect: _criteria(coverage, [dialect]) for dialect in sorted(coverage.answered)},
+        tokens=_tokens(row, traffic),
+        length_limited=row["length_limited"],
+        unlabelled=row["unlabelled"],
+        attempts_by_traffic={r["traffic"]: (int(r["n"]), int(r["successes"])) for r in traffic},
+    )
+
+
+_SPENT_FOR_NOTHING = (
+    "traffic IS NOT DISTINCT FROM 'probe' OR (in_request AND verdict NOT IN ('usable', 'unknown'))"
+    " OR (in_request AND verdict = 'usable' AND NOT decides)"
+)
+_ATTEMPTS = f"""
+    SELECT count(*) AS attempts,
+        COALESCE(sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END), 0) AS successes,
+        COALESCE(sum(CASE WHEN in_request THEN 1 ELSE 0 END), 0) AS request_attempts,
+        COALESCE(sum(CASE WHEN in_request AND is_2xx AND lower(finish_reason) IN ('length', 'max_tokens') THEN 1 ELSE 0 END), 0)
+            AS length_limited,
+        COALESCE(sum(CASE WHEN traffic IS NULL THEN 1 ELSE 0 END), 0) AS unlabelled,
+        count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens,
+        COALESCE(sum(CASE WHEN traffic = 'probe' THEN tokens END), 0) AS probe_tokens,
+        COALESCE(sum(CASE WHEN {_SPENT_FOR_NOTHING} THEN tokens END), 0) AS wasted
+    FROM events WHERE is_attempt
+"""
+_TRAFFIC = """
+    SELECT COALESCE(traffic, '') AS traffic, count(*) AS n,
+        sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes, COALESCE(sum(tokens), 0) AS tokens
+    FROM events WHERE is_attempt GROUP BY COALESCE(traffic, '') ORDER BY 1
+"""
+_REQUESTS = """
+    SELECT verdict, count(*) AS n, sum(CASE WHEN request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
+    FROM all_events WHERE decides AND {mine} GROUP BY verdict
+"""
+
+
+def _tokens(row: Mapping[str, float], traffic: list[dict[str, object]]) -> Tokens:
+    return Tokens(
+        all=row["tokens"],
+        wasted=row["wasted"],
+        probe=row["probe_tokens"],
+        coverage=_share(int(row["with_tokens"]), int(row["attempts"])),
+        by_traffic={str(r["traffic"]) or "unlabelled": float(str(r["tokens"])) for r in traffic},
+    )
+
+
+def _criteria(coverage: Coverage, dialects: list[str]) -> dict[str, Criterion]:
+    """Return the criteria over some dialects: measured where at least half of their 2xx answer."""
+    total = sum(coverage.answered[dialect] for dialect in dialects)
+    found = {}
+    for name in CRITERIA:
+        known = sum(coverage.known[dialect][name] for dialect in dialects)
+        found[name] = Criterion(total == 0 or known * 2 >= total, _share(known, total))
+    return found
+
+
+@dataclass(frozen=True)
+class FailureDomain:
+    """A kind of failure that wants an action of its own (seed 003, step 3)."""
+
+    domain: str
+    attempts: int
+    action: str
+
+
+_SHED = "(status = 429 OR decision = 'reject' OR (status = 503 AND reason IS NOT NULL))"
+_DOMAINS = {
+    "truncated_stream": ("is_2xx AND complete = FALSE", "Discard the part that came; never stitch or store it."),
+    "shed_with_retry_after": (
+        f"{_SHED} AND retry_after_s IS NOT NULL", "Wait at least that long, then go through the gate again.",
+    ),
+    "shed_without_retry_after": (_SHED, "Back off on the measured service rate, not on the count of retries."),
+    "timeout": (
+        "lower(error) LIKE '%timeout%' OR status IN (408, 504)",
+        "The outcome is unknown: replay only with an idempotency key.",
+    ),
+    "server_error": ("status >= 500", "Retry a bounded number of times with jitter, and lower the budget."),
+    "other": ("NOT is_2xx", "Look at the status and error of each."),
+}
+
+
+def failure_domains(engine: Engine) -> list[FailureDomain]:
+    """Return how many failed attempts fall into each domain; each falls into exactly one."""
+    cases = " ".join(f"WHEN {predicate} THEN '{name}'" for name, (predicate, _) in _DOMAINS.items())
+    rows = engine.select(f"SELECT domain, count(*) AS n FROM (SELECT CASE {cases} END AS domain FROM events WHERE is_attempt) "
+                         "WHERE domain IS NOT NULL GROUP BY domain").to_pylist()
+    counts = {row["domain"]: int(row["n"]) for row in rows}
+    return [FailureDomain(name, counts.get(name, 0), action) for name, (_, action) in _DOMAINS.items()]

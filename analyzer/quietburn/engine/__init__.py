@@ -1,0 +1,1 @@
+"""Engines that hold events and run SELECTs."""

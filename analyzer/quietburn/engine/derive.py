@@ -1,0 +1,355 @@
+"""Derived columns of `events`: requests, criteria, verdicts. Made once, by views over the load.
+
+Only attempts whose request has several need window functions; they are worked out in a small
+table, and the view joins it. Definitions: usable-answers (units, three questions, verdicts).
+"""
+
+from dataclasses import dataclass, field
+
+import duckdb
+
+from quietburn.ledger.convert import literal
+from quietburn.ledger.events import COLUMNS
+from quietburn.ledger.load import EVENTS_TABLE
+
+NATURAL_FINISH = (
+    "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",
+    "content_filter", "refusal",
+)
+LENGTH_FINISH = ("length", "max_tokens")
+TOOL_FINISH = ("tool_calls", "tool_use", "function_call")
+MINUTE_US = 60_000_000
+HOUR_US = 3_600_000_000
+CRITERIA = ("on_time", "complete", "non_empty")
+_MEASURED_FROM = 0.5  # a criterion counts when it can be answered for half of the 2xx attempts
+
+DERIVED = {
+    "dialect": "VARCHAR", "file": "VARCHAR", "line": "BIGINT", "request_key": "VARCHAR",
+    "request_started_us": "BIGINT", "request_deadline_us": "BIGINT", "is_attempt": "BOOLEAN",
+    "in_request": "BOOLEAN", "is_2xx": "BOOLEAN", "complete": "BOOLEAN", "non_empty": "BOOLEAN",
+    "on_time": "BOOLEAN", "verdict": "VARCHAR", "decides": "BOOLEAN", "request_has_2xx": "BOOLEAN",
+    "tokens": "DOUBLE", "prefix_is_new": "BOOLEAN", "minute": "BIGINT",
+}
+
+
+@dataclass(frozen=True)
+class DeadlineDefault:
+    """A deadline that the ledger doesn't carry: assumed for a dialect, or configured."""
+
+    deadline_ms: float
+    origin: str  # for the report: where the number comes from
+    dialect: str | None = None  # only for lines of this dialect
+    column: str | None = None  # only where this column ...
+    value: str | None = None  # ... holds this value
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What shapes the view besides the ledger: times in UTC microseconds, half open."""
+
+    since_us: int | None = None
+    until_us: int | None = None
+    deadlines: tuple[DeadlineDefault, ...] = ()
+    length_is_complete: bool = True
+    file_labels: tuple[str, ...] = ()
+
+
+@dataclass
+class Coverage:
+    """For how many 2xx attempts of requests each criterion can be answered, by dialect."""
+
+    answered: dict[str, int] = field(default_factory=dict)
+    known: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def measured(self, dialect: str, criterion: str) -> bool:
+        """Whether the criterion counts for lines of the dialect (with no 2xx at all, it does)."""
+        total = self.answered.get(dialect, 0)
+        return total == 0 or self.known[dialect][criterion] >= _MEASURED_FROM * total
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Lines that stood twice: by file, and ids that came again with other content."""
+
+    duplicates: dict[int, int]
+    conflicting_ids: int
+
+
+def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> Repeats:
+    """Delete lines that are the same event again; count ids that came again with other content.
+
+    A line counts as a repeat when all fields are equal and it has an id or a time with a
+    fraction of a second; the first stays.
+    """
+    candidates = []
+    if "request_id" in columns:
+        ids = f"SELECT request_id FROM {EVENTS_TABLE} WHERE request_id IS NOT NULL GROUP BY request_id HAVING count(*) > 1"
+        candidates.append(f"request_id IN ({ids})")
+    if "ts_us" in columns:
+        without = "request_id IS NULL AND " if "request_id" in columns else ""
+        keyed = {"request_id", "idempotency_key"} <= columns
+        has_id = " OR (request_id IS NULL AND idempotency_key IS NOT NULL)" if keyed else ""
+        times = f"SELECT ts_us FROM {EVENTS_TABLE} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
+        candidates.append(f"(({without}ts_us % 1000000 <> 0 AND ts_us IN ({times})){has_id})")
+    if not candidates:
+        return Repeats({}, 0)
+    every = ", ".join(["dialect", *sorted(columns)])
+    connection.execute(
+        f"CREATE TEMP TABLE repeats AS SELECT row_id, file_id FROM (SELECT rowid AS row_id, file_id, "
+        f"row_number() OVER (PARTITION BY {every} ORDER BY file_id, line) AS nth "
+        f"FROM {EVENTS_TABLE} WHERE {' OR '.join(candidates)}) WHERE nth > 1"
+    )
+    by_file = {int(f): int(n) for f, n in connection.execute("SELECT file_id, count(*) FROM repeats GROUP BY 1").fetchall()}
+    if by_file:
+        connection.execute(f"DELETE FROM {EVENTS_TABLE} WHERE rowid IN (SELECT row_id FROM repeats)")
+    connection.execute("DROP TABLE repeats")
+    return Repeats(by_file, _conflicting_ids(connection, columns))
+
+
+def _conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> int:
+    if not {"request_id", "ts_us"} <= columns:
+        return 0
+    keys = ", ".join(name for name in ("request_id", "attempt", "ts_us") if name in columns)
+    row = connection.execute(
+        f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {EVENTS_TABLE} WHERE request_id IS NOT NULL AND ts_us IS NOT NULL "
+        f"GROUP BY {keys} HAVING count(*) > 1)"
+    ).fetchone()
+    return int(row[0]) if row and row[0] is not None else 0
+
+
+def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> Coverage:
+    """Create the views `all_events` and `events` (within the asked span); return the coverage."""
+    _chain_attempts(connection, columns, settings)
+    _remember_prefixes(connection, columns)
+    connection.execute(f"CREATE VIEW answers AS {_answers(columns, settings)}")
+    coverage = _coverage(connection, settings)
+    connection.execute(f"CREATE VIEW judged AS SELECT *, {_attempt_verdict(coverage)} AS attempt_verdict FROM answers")
+    _decide_requests(connection)
+    connection.execute(f"CREATE VIEW all_events AS {_all_events()}")
+    connection.execute(f"CREATE VIEW events AS SELECT * FROM all_events{_within(settings, 'ts_us')}")
+    return coverage
+
+
+def _within(settings: Settings, column: str) -> str:
+    limits = []
+    if settings.since_us is not None:
+        limits.append(f"{column} >= {settings.since_us}")
+    if settings.until_us is not None:
+        limits.append(f"{column} < {settings.until_us}")
+    return " WHERE " + " AND ".join(limits) if limits else ""
+
+
+def request_within(settings: Settings) -> str:
+    """Return the predicate: the event's request started within the asked span."""
+    within = _within(settings, "request_started_us")
+    return within.removeprefix(" WHERE ") or "TRUE"
+
+
+def _base(columns: frozenset[str], settings: Settings) -> str:
+    """Return the select that gives every canonical column, NULL where no ledger brought it."""
+    given = []
+    for column in COLUMNS:
+        if column.name == "deadline_ms":
+            continue
+        given.append(column.name if column.name in columns else f"CAST(NULL AS {column.sql_type}) AS {column.name}")
+    files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
+    file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
+    return (
+        f"SELECT rowid AS row_id, file_id, {file} AS file, line, dialect, {', '.join(given)}, "
+        f"{_deadline(columns, settings)} AS deadline_ms FROM {EVENTS_TABLE}"
+    )
+
+
+def _deadline(columns: frozenset[str], settings: Settings) -> str:
+    parts = ["deadline_ms"] if "deadline_ms" in columns else []
+    for default in settings.deadlines:
+        conditions = [f"dialect = {literal(default.dialect)}"] if default.dialect else []
+        if default.column:
+            if default.column not in columns:
+                continue
+            conditions.append(f"{default.column} = {literal(default.value or '')}")
+        number = f"CAST({default.deadline_ms!r} AS DOUBLE)"
+        parts.append(f"CASE WHEN {' AND '.join(conditions)} THEN {number} END" if conditions else number)
+    if not parts:
+        return "CAST(NULL AS DOUBLE)"
+    return parts[0] if len(parts) == 1 else f"COALESCE({', '.join(parts)})"
+
+
+_IN_REQUEST = "(route = 'complete' AND traffic IS DISTINCT FROM 'probe')"
+_KEY = "COALESCE(request_id, idempotency_key)"
+
+
+def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> None:
+    """Make `chained`: the attempts of requests that have several, in order, with their request's facts.
+
+    Attempts of one id are one request while each starts within an hour of the end of those before.
+    """
+    base = _base(columns, settings)
+    has_ids = bool({"request_id", "idempotency_key"} & columns)
+    repeated = f"SELECT {_KEY} FROM ({base}) WHERE {_IN_REQUEST} GROUP BY 1 HAVING count(*) > 1"
+    rows = f"SELECT *, {_KEY} AS id FROM ({base}) WHERE {_IN_REQUEST} AND {_KEY} IN ({repeated})" if has_ids else (
+        f"SELECT *, {_KEY} AS id FROM ({base}) WHERE FALSE"
+    )
+    order = "started_us, attempt, ts_us, status, file_id, line"
+    connection.execute(f"""
+        CREATE TEMP TABLE chained AS
+        WITH attempts AS ({rows}),
+        placed AS (
+            SELECT *, max(ts_us) OVER (PARTITION BY id ORDER BY {order}
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ended_before FROM attempts
+        ),
+        split AS (
+            SELECT *, sum(CASE WHEN started_us > ended_before + {HOUR_US} THEN 1 ELSE 0 END)
+                OVER (PARTITION BY id ORDER BY {order} ROWS UNBOUNDED PRECEDING) AS session FROM placed
+        ),
+        numbered AS (
+            SELECT *, row_number() OVER (PARTITION BY id, session ORDER BY {order}) AS nth,
+                count(*) OVER (PARTITION BY id, session) AS of_request FROM split
+        ),
+        firsts AS (
+            SELECT id, session, min(CASE WHEN nth = 1 THEN started_us END) AS request_started_us,
+                max(CASE WHEN nth = 1 AND start_known THEN 1 ELSE 0 END) = 1 AS request_start_known,
+                min(CASE WHEN deadline_ms IS NOT NULL THEN nth END) AS deadline_nth
+            FROM numbered GROUP BY id, session
+        ),
+        deadlines AS (
+            SELECT n.id, n.session, n.deadline_ms AS request_deadline_ms
+            FROM numbered n JOIN firsts f ON n.id = f.id AND n.session = f.session AND n.nth = f.deadline_nth
+        )
+        SELECT n.row_id AS chained_row, n.id || '#' || CAST(n.session AS VARCHAR) AS request_key, n.nth,
+            n.of_request, f.request_started_us, f.request_start_known, d.request_deadline_ms
+        FROM numbered n
+        JOIN firsts f ON n.id = f.id AND n.session = f.session
+        LEFT JOIN deadlines d ON n.id = d.id AND n.session = d.session
+    """)
+
+
+def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> None:
+    """Make `prefixes`: whether each fingerprint was not seen in the 15 minutes before."""
+    if not {"prefix_fp", "ts_us"} <= columns:
+        connection.execute("CREATE TEMP TABLE prefixes (prefix_row BIGINT, prefix_is_new BOOLEAN)")
+        return
+    connection.execute(f"""
+        CREATE TEMP TABLE prefixes AS
+        SELECT row_id AS prefix_row, COALESCE(ts_us - seen_us > {15 * MINUTE_US}, TRUE) AS prefix_is_new
+        FROM (SELECT rowid AS row_id, ts_us, lag(ts_us) OVER (PARTITION BY prefix_fp ORDER BY ts_us, file_id, line) AS seen_us
+              FROM {EVENTS_TABLE} WHERE prefix_fp IS NOT NULL AND ts_us IS NOT NULL)
+    """)
+
+
+def _answers(columns: frozenset[str], settings: Settings) -> str:
+    """Return the select of attempts with their request's facts and the three questions."""
+    timed = "request_start_known AND end_known AND request_deadline_us IS NOT NULL"
+    untimed = "ts_us IS NULL AND of_request = 1"
+    return f"""
+        SELECT *, {_complete(columns, settings)} AS complete, {_non_empty()} AS non_empty,
+            CASE WHEN {timed} THEN ts_us <= request_deadline_us
+                 WHEN {untimed} THEN latency_ms <= deadline_ms END AS on_time
+        FROM (
+            SELECT b.*, p.prefix_is_new, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
+                COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx,
+                COALESCE(c.request_key, {_KEY}) AS request_key,
+                COALESCE(c.of_request, 1) AS of_request, COALESCE(c.nth, 1) AS nth,
+                COALESCE(c.request_started_us, started_us) AS request_started_us,
+                COALESCE(c.request_start_known, start_known, FALSE) AS request_start_known,
+                COALESCE(c.request_started_us, started_us) + CAST(round(
+                    CASE WHEN c.chained_row IS NULL THEN deadline_ms ELSE c.request_deadline_ms END * 1000) AS BIGINT)
+                    AS request_deadline_us,
+                COALESCE(actual_tokens, prompt_tokens + completion_tokens) AS tokens,
+                (ts_us + {MINUTE_US - 1}) // {MINUTE_US} AS minute
+            FROM ({_base(columns, settings)}) b
+            LEFT JOIN chained c ON b.row_id = c.chained_row
+            LEFT JOIN prefixes p ON b.row_id = p.prefix_row
+        )
+    """
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return "(" + ", ".join(literal(name) for name in names) + ")"
+
+
+def _complete(columns: frozenset[str], settings: Settings) -> str:
+    """Did the whole answer arrive? NULL is unknown.
+
+    A missing finish reason tells something only where the ledger carries one, or an end marker.
+    """
+    natural = NATURAL_FINISH + (LENGTH_FINISH if settings.length_is_complete else ())
+    marker = bool({"terminal_seen", "stream_complete"} & columns)
+    ended_somehow = marker or "finish_reason" in columns
+    streamed = "(stream OR stream IS NULL)" if marker else "stream"
+    cut = f"WHEN {streamed} AND finish_reason IS NULL THEN FALSE" if ended_somehow else ""
+    return f"""CASE WHEN stream_complete = FALSE THEN FALSE
+        WHEN lower(finish_reason) IN {_listed(natural)} THEN TRUE
+        WHEN terminal_seen OR stream_complete THEN TRUE
+        WHEN client_closed THEN FALSE
+        {cut}
+        WHEN stream = FALSE THEN TRUE END"""
+
+
+def _non_empty() -> str:
+    return f"""CASE WHEN answer_chars > 0 OR tool_calls > 0 OR lower(finish_reason) IN {_listed(TOOL_FINISH)} THEN TRUE
+        WHEN answer_chars = 0 THEN FALSE END"""
+
+
+def _coverage(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Coverage:
+    known = ", ".join(f"count({criterion})" for criterion in CRITERIA)
+    rows = connection.execute(
+        f"SELECT dialect, count(*), {known} FROM answers "
+        f"WHERE in_request AND is_2xx AND {request_within(settings)} GROUP BY dialect"
+    ).fetchall()
+    coverage = Coverage()
+    for dialect, total, *counts in rows:
+        coverage.answered[dialect] = total
+        coverage.known[dialect] = dict(zip(CRITERIA, counts, strict=True))
+    return coverage
+
+
+def _attempt_verdict(coverage: Coverage) -> str:
+    """Return the verdict that this attempt would give its request; the table of usable-answers.md."""
+    clauses = []
+    for dialect in coverage.answered:
+        wanted = [c for c in CRITERIA if coverage.measured(dialect, c)]
+        # Without a measured deadline nobody can call an answer usable.
+        met = " AND ".join(f"COALESCE({c}, FALSE)" for c in wanted) if "on_time" in wanted else "FALSE"
+        clauses.append(f"WHEN {literal(dialect)} THEN {met}")
+    all_met = f"CASE dialect {' '.join(clauses)} ELSE FALSE END" if clauses else "FALSE"
+    fits = "complete IS DISTINCT FROM FALSE AND non_empty IS DISTINCT FROM FALSE AND on_time IS DISTINCT FROM FALSE"
+    return f"""CASE WHEN NOT in_request THEN NULL
+        WHEN is_2xx AND {fits} THEN CASE WHEN {all_met} THEN 'usable' ELSE 'unknown' END
+        WHEN COALESCE(client_closed OR status = 499, status = 499, FALSE)
+             AND NOT COALESCE(ts_us > request_deadline_us, FALSE) THEN 'abandoned'
+        WHEN is_2xx THEN CASE WHEN complete = FALSE THEN 'truncated' WHEN non_empty = FALSE THEN 'empty' ELSE 'late' END
+        WHEN COALESCE(decision = 'reject', FALSE) OR COALESCE(status = 429, FALSE)
+             OR COALESCE(status = 503 AND reason IS NOT NULL, FALSE) THEN 'refused'
+        WHEN status BETWEEN 400 AND 499 AND status NOT IN (408, 425, 429, 499) THEN 'invalid'
+        ELSE 'failed' END"""
+
+
+def _decide_requests(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make `decided`: for attempts of requests that have several, the verdict and who gives it."""
+    rank = """CASE attempt_verdict WHEN 'usable' THEN 1 WHEN 'unknown' THEN 2 WHEN 'abandoned' THEN 3
+        WHEN 'truncated' THEN 4 WHEN 'empty' THEN 4 WHEN 'late' THEN 4 ELSE 5 END"""
+    connection.execute(f"""
+        CREATE TEMP TABLE decided AS
+        WITH ranked AS (
+            SELECT row_id, request_key, attempt_verdict, is_2xx, nth, ts_us, {rank} AS rank
+            FROM judged WHERE in_request AND of_request > 1
+        ),
+        ordered AS (
+            SELECT *, row_number() OVER (PARTITION BY request_key ORDER BY rank,
+                CASE WHEN rank < 5 THEN ts_us END, CASE WHEN rank < 5 THEN nth ELSE -nth END) AS place,
+                max(CASE WHEN is_2xx THEN 1 ELSE 0 END) OVER (PARTITION BY request_key) = 1 AS request_has_2xx
+            FROM ranked
+        )
+        SELECT o.row_id AS decided_row, o.place = 1 AS decides, o.request_has_2xx, f.attempt_verdict AS verdict
+        FROM ordered o JOIN ordered f ON o.request_key = f.request_key AND f.place = 1
+    """)
+
+
+def _all_events() -> str:
+    return """
+        SELECT j.*, COALESCE(d.verdict, attempt_verdict) AS verdict,
+            CASE WHEN in_request THEN COALESCE(d.decides, TRUE) ELSE FALSE END AS decides,
+            CASE WHEN in_request THEN COALESCE(d.request_has_2xx, is_2xx) ELSE FALSE END AS request_has_2xx
+        FROM judged j LEFT JOIN decided d ON j.row_id = d.decided_row
+    """

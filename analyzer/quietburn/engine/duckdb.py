@@ -1,0 +1,106 @@
+"""The engine on DuckDB: load ledgers, derive the views, run SELECTs."""
+
+import shutil
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import pyarrow as pa
+
+from quietburn.engine import derive
+from quietburn.engine.base import EngineError
+from quietburn.engine.connection import MEMORY_LIMIT, connect
+from quietburn.ledger.inputs import LedgerFile
+from quietburn.ledger.load import EVENTS_TABLE, INVALID_TABLE, QUARANTINE_TABLE, FileCounts, Loader
+from quietburn.ledger.mapping import Mapping
+from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
+
+
+class DuckEngine:
+    """One run's events in an in-memory DuckDB; a context manager that leaves nothing behind."""
+
+    def __init__(
+        self, *, zone: str | None = None, known: tuple[Mapping, ...], forced: Mapping | None = None,
+        threads: int | None = None, memory_limit: str = MEMORY_LIMIT,
+    ) -> None:
+        self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit)
+        self.loader = Loader(self.connection, zone=zone, known=known, forced=forced, threads=threads)
+        self.coverage = derive.Coverage()
+        self.conflicting_ids = 0
+        self._carried: dict[str, bool] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    @property
+    def files(self) -> list[FileCounts]:
+        """Return what became of each file's lines."""
+        return self.loader.files
+
+    def load(self, ledgers: list[LedgerFile], progress: Callable[[int], None] | None = None) -> None:
+        """Load ledgers, each as a whole, then drop lines that stand twice."""
+        for ledger in ledgers:
+            self.loader.load(ledger, progress)
+        repeats = derive.drop_repeats(self.connection, self.loader.columns)
+        for file_id, count in repeats.duplicates.items():
+            self.files[file_id].duplicates += count
+            self.files[file_id].events -= count
+        self.conflicting_ids = repeats.conflicting_ids
+
+    def prepare(self, settings: derive.Settings) -> None:
+        """Make `events` and what it stands on."""
+        self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
+        names = [column for column in derive.DERIVED if column == "prefix_is_new"]
+        listed = sorted(self.loader.columns | {"deadline_ms"} | set(names))
+        row = self.connection.execute(f"SELECT {', '.join(f'count({name}) > 0' for name in listed)} FROM events").fetchone()
+        self._carried = dict(zip(listed, row or (), strict=False))
+
+    def carries(self, field: str) -> bool:
+        """Whether any event of the run has a value in this column."""
+        return bool(self._carried.get(field, False))
+
+    def select(self, sql: str) -> pa.Table:
+        """Run one SELECT. Raises EngineError."""
+        try:
+            return self.connection.sql(sql).to_arrow_table()
+        except duckdb.Error as problem:
+            raise EngineError(str(problem)) from None
+
+    def make_table(self, name: str, sql: str) -> None:
+        """Keep the rows of a SELECT. Raises EngineError."""
+        try:
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
+        except duckdb.Error as problem:
+            raise EngineError(str(problem)) from None
+
+    def with_rows(self, name: str, rows: pa.Table) -> None:
+        """Give rows under a name, replacing what had it."""
+        self.connection.register(name, rows)
+
+    def quarantine(self) -> list[QuarantinedLine]:
+        """Return every refused line in order of file and line."""
+        rows = self.connection.execute(
+            f"SELECT file_id, line, byte_offset, length, code FROM {QUARANTINE_TABLE} ORDER BY file_id, line"
+        ).fetchall()
+        return [
+            QuarantinedLine(self.files[f].label, line, offset, length, LineFault(code)) for f, line, offset, length, code in rows
+        ]
+
+    def invalid_fields(self, limit: int) -> list[InvalidField]:
+        """Return the first fields that became NULL, in order of file and line."""
+        rows = self.connection.execute(
+            f"SELECT file_id, line, field, code FROM {INVALID_TABLE} ORDER BY file_id, line, field LIMIT {limit}"
+        ).fetchall()
+        return [InvalidField(self.files[f].label, line, field, FieldFault(code)) for f, line, field, code in rows]
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the first and last time of the loaded events, in UTC microseconds."""
+        if "ts_us" not in self.loader.columns:
+            return None, None
+        row = self.connection.execute(f"SELECT min(ts_us), max(ts_us) FROM {EVENTS_TABLE}").fetchone()
+        return (row[0], row[1]) if row else (None, None)

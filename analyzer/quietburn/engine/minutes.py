@@ -1,0 +1,121 @@
+"""Events reduced to minutes, once for all rules; rolling windows over minutes.
+
+The grid is Prometheus's: the value at minute t covers (t - window, t]. A subject has a row for
+each minute with events, and for as many minutes after it as the longest window.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quietburn.engine.base import Engine
+from quietburn.ruleset.load import Values, bind
+from quietburn.ruleset.model import Rule, window_minutes
+
+MINUTES = "minutes"
+GAUGES = "minute_gauges"
+_SUBJECTS = ("route", "backend")
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Which column of `minutes` holds which bound expression."""
+
+    columns: dict[str, str]
+
+    def column(self, rule: Rule, name: str, values: Values) -> str:
+        """Return the column that holds a rule's minute expression."""
+        return self.columns[bind(rule.minutes[name], values)]
+
+
+def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> Reduction:
+    """Make `minutes` (sums by route and backend) and `minute_gauges` (means by backend).
+
+    A gauge belongs to the backend, whatever route its lines had: a minute's gauge is the mean
+    of that minute. Equal expressions of several rules are computed once.
+    """
+    sums: dict[str, str] = {}
+    gauges: dict[str, str] = {}
+    for rule, values in rules:
+        for name, expression in rule.minutes.items():
+            bound = bind(expression, values)
+            kept, prefix = (gauges, "g") if rule.is_gauge(name) else (sums, "s")
+            kept.setdefault(bound, f"{prefix}{len(kept)}")
+    _make(engine, MINUTES, "route, COALESCE(backend, '') AS backend", "route, COALESCE(backend, '')", sums, "COALESCE({}, 0)")
+    _make(engine, GAUGES, "COALESCE(backend, '') AS backend", "COALESCE(backend, '')", gauges, "{}")
+    return Reduction(sums | gauges)
+
+
+def _make(engine: Engine, name: str, keys: str, grouped: str, columns: dict[str, str], wrap: str) -> None:
+    listed = "".join(f", {wrap.format(expression)} AS {column}" for expression, column in columns.items())
+    engine.make_table(
+        name,
+        f"SELECT {keys}, minute{listed} FROM events WHERE minute IS NOT NULL AND route IS NOT NULL GROUP BY {grouped}, minute",
+    )
+
+
+def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str:
+    """Return the SELECT of a rule's flagged minutes.
+
+    Columns: the subject's, `minute` (its end, in minutes since 1970), `grade` (index into the
+    rule's grades, the most severe that holds), and the observed values.
+    """
+    subject = list(rule.rule.subject)
+    keys = ", ".join(subject)
+    sums = [name for name in rule.minutes if not rule.is_gauge(name)]
+    gauges = [name for name in rule.minutes if rule.is_gauge(name)]
+    summed = "".join(f", sum({reduction.column(rule, n, values)}) AS {n}" for n in sums)
+    rolled_sums = "".join(_rolled(rule, n, keys, "sum") for n in sums)
+    parts = [
+        f"per_minute AS (SELECT {keys}, minute{summed} FROM {MINUTES} GROUP BY {keys}, minute)",
+        f"grid AS (SELECT DISTINCT {keys}, minute + ahead AS minute FROM per_minute CROSS JOIN {_ahead(rule)})",
+        "dense AS (SELECT " + ", ".join(f"grid.{k}" for k in subject) + ", grid.minute"
+        + "".join(f", COALESCE(p.{n}, 0) AS {n}" for n in sums)
+        + " FROM grid LEFT JOIN per_minute p ON grid.minute = p.minute"
+        + "".join(f" AND grid.{k} = p.{k}" for k in subject) + ")",
+        f"sums AS (SELECT {keys}, minute{rolled_sums} FROM dense)",
+    ]
+    source = "sums"
+    if gauges:
+        parts += _gauge_parts(rule, values, reduction, gauges)
+        on = "sums.minute = means.minute" + (" AND sums.backend = means.backend" if "backend" in subject else "")
+        source = f"sums LEFT JOIN means ON {on}"
+    picked = ", ".join(f"sums.{k} AS {k}" for k in subject)
+    rolled = "".join(f", {name}" for name in rule.rolled)
+    cases = " ".join(f"WHEN {bind(g.flag, values)} THEN {i}" for i, g in enumerate(rule.window.grades))
+    observed = "".join(f", {bind(e, values)} AS {n}" for n, e in rule.window.observed.items())
+    return (
+        f"WITH {', '.join(parts)}, windows AS (SELECT {picked}, sums.minute AS minute{rolled} FROM {source}), "
+        f"graded AS (SELECT *, CASE {cases} END AS grade FROM windows) "
+        f"SELECT {keys}, minute, grade{observed} FROM graded WHERE grade IS NOT NULL ORDER BY {keys}, minute"
+    )
+
+
+def _ahead(rule: Rule) -> str:
+    """Return the offsets of a minute within which a window can still hold it."""
+    return "(" + " UNION ALL ".join(f"SELECT {i} AS ahead" for i in range(rule.longest_window)) + ")"
+
+
+def _rolled(rule: Rule, name: str, keys: str, function: str) -> str:
+    parts = []
+    for column, (source, length) in rule.rolled.items():
+        if source == name:
+            rows = window_minutes(length) - 1
+            frame = f"ORDER BY minute RANGE BETWEEN {rows} PRECEDING AND CURRENT ROW"
+            parts.append(f", {function}({name}) OVER (PARTITION BY {keys} {frame}) AS {column}")
+    return "".join(parts)
+
+
+def _gauge_parts(rule: Rule, values: Values, reduction: Reduction, gauges: list[str]) -> list[str]:
+    """Roll gauges on their own grid: a window's mean is the mean over minutes that have one."""
+    keyed = "backend" in rule.rule.subject
+    keys = "backend" if keyed else "backend_of_all"
+    picked = "backend" if keyed else "'' AS backend_of_all"
+    means = "".join(f", avg({reduction.column(rule, n, values)}) AS {n}" for n in gauges)
+    rolled = "".join(_rolled(rule, n, keys, "avg") for n in gauges)
+    return [
+        f"gauges AS (SELECT {picked}, minute{means} FROM {GAUGES} GROUP BY {keys}, minute)",
+        f"gauge_grid AS (SELECT DISTINCT {keys}, minute + ahead AS minute FROM gauges CROSS JOIN {_ahead(rule)})",
+        f"gauge_dense AS (SELECT g.{keys}, g.minute" + "".join(f", m.{n} AS {n}" for n in gauges)
+        + f" FROM gauge_grid g LEFT JOIN gauges m ON g.minute = m.minute AND g.{keys} = m.{keys})",
+        f"means AS (SELECT {keys}, minute{rolled} FROM gauge_dense)",
+    ]

@@ -1,0 +1,1 @@
+"""Ledger files: dialects, reading, quarantine."""

@@ -1,0 +1,181 @@
+"""Cut a byte stream into blocks of whole lines, and a block into plain and odd lines."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from quietburn.ledger.reasons import LineFault
+
+BLOCK_BYTES = 4 << 20
+MAX_LINE_BYTES = 16 << 20
+MAX_NESTING = 256
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n\v\f"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of one file: bytes, where they start, and whether the file ends after them."""
+
+    data: bytes
+    first_line: int
+    offset: int
+    is_last: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """One physical line: number (from 1), byte offset in the file, bytes without its line end."""
+
+    number: int
+    offset: int
+    data: bytes
+    unfinished: bool = False  # the file ends within it
+
+
+@dataclass(frozen=True)
+class LongLine:
+    """A line over the limit; its bytes were not kept."""
+
+    number: int
+    offset: int
+    length: int
+
+
+@dataclass
+class Segment:
+    """Lines that each hold one `{...}` to the eye of a byte search, joined by line feeds."""
+
+    data: bytes
+    numbers: list[int] | range
+    offsets: list[int] | None  # None: computed from the data when someone asks
+
+
+@dataclass
+class SplitBlock:
+    """A block sorted into plain lines (the fast way) and odd ones (the careful way)."""
+
+    plain: Segment | None
+    odd: list[Line] = field(default_factory=list)
+    blank: int = 0
+    lines: int = 0
+    faults: list[tuple[Line, LineFault]] = field(default_factory=list)
+    leading_nuls: int = 0
+
+
+def blocks(stream: BinaryIO) -> Iterator[Block | LongLine]:
+    """Yield the stream's lines in blocks of about 4 MiB, in order.
+
+    A line longer than 16 MiB is passed over without being held, and yielded as a LongLine.
+    """
+    rest, offset, line = b"", 0, 1
+    first = True
+    while chunk := stream.read(BLOCK_BYTES):
+        if first and chunk.startswith(_BOM):
+            chunk, offset = chunk[len(_BOM) :], len(_BOM)
+        first = False
+        cut = chunk.rfind(b"\n") + 1
+        if cut == 0:
+            rest += chunk
+            if len(rest) > MAX_LINE_BYTES:
+                skipped, rest = _skip_line(stream, len(rest))
+                yield LongLine(line, offset, skipped)
+                offset, line = offset + skipped, line + 1
+            continue
+        data = rest + chunk[:cut]
+        yield Block(data, line, offset, is_last=False)
+        line += data.count(b"\n")
+        offset += len(data)
+        rest = chunk[cut:]
+    if rest:
+        yield Block(rest, line, offset, is_last=True)
+
+
+def _skip_line(stream: BinaryIO, held: int) -> tuple[int, bytes]:
+    """Read to the end of an overlong line; return its length with the line feed, and what follows."""
+    while chunk := stream.read(BLOCK_BYTES):
+        cut = chunk.find(b"\n") + 1
+        if cut:
+            return held + cut, chunk[cut:]
+        held += len(chunk)
+    return held, b""
+
+
+def split_block(block: Block) -> SplitBlock:
+    """Sort a block's lines; the common case, all plain, costs a few byte searches only."""
+    data = block.data
+    feeds = data.count(b"\n")
+    if not block.is_last and _all_plain(data, feeds):
+        numbers = range(block.first_line, block.first_line + feeds)
+        return SplitBlock(Segment(data, numbers, None), lines=feeds)
+    return _split_line_by_line(block)
+
+
+def _all_plain(data: bytes, feeds: int) -> bool:
+    """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
+    if not (data.startswith(b"{") and data.endswith(b"}\n") and data.count(b"}\n{") == feeds - 1):
+        return False
+    if data.count(b"{") + data.count(b"[") > feeds + MAX_NESTING:
+        return False
+    return data.isascii() or _is_utf8(data)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _split_line_by_line(block: Block) -> SplitBlock:
+    result = SplitBlock(None)
+    texts: list[bytes] = []
+    numbers: list[int] = []
+    offsets: list[int] = []
+    offset = block.offset
+    pieces = block.data.split(b"\n")
+    unfinished = bool(pieces[-1])
+    if not unfinished:
+        pieces.pop()
+    for index, piece in enumerate(pieces):
+        number, start = block.first_line + index, offset
+        offset += len(piece) + 1
+        text = piece.rstrip(b"\r")
+        if text[:1] == b"\0":
+            text = text.lstrip(b"\0")
+            result.leading_nuls += 1
+        if not text.strip(_BLANK):
+            result.blank += 1
+        elif _is_plain(text):
+            texts.append(text)
+            numbers.append(number)
+            offsets.append(start)
+        else:
+            is_cut = unfinished and index == len(pieces) - 1
+            result.odd.append(Line(number, start, text, unfinished=is_cut))
+    result.lines = len(pieces)
+    if texts:
+        result.plain = Segment(b"\n".join(texts) + b"\n", numbers, offsets)
+    return result
+
+
+def _is_plain(text: bytes) -> bool:
+    if text[:1] != b"{" or text[-1:] != b"}" or len(text) > MAX_LINE_BYTES:
+        return False
+    if len(text) > MAX_NESTING and text.count(b"{") + text.count(b"[") > MAX_NESTING:
+        return False
+    return text.isascii() or _is_utf8(text)
+
+
+def segment_lines(segment: Segment, block_offset: int) -> list[Line]:
+    """Return the segment's lines one by one, with their places."""
+    pieces = segment.data.split(b"\n")
+    pieces.pop()
+    offsets = segment.offsets
+    if offsets is None:
+        offsets, place = [], block_offset
+        for piece in pieces:
+            offsets.append(place)
+            place += len(piece) + 1
+    return [Line(n, o, p) for n, o, p in zip(segment.numbers, offsets, pieces, strict=True)]

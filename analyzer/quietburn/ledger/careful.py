@@ -1,0 +1,173 @@
+"""The careful way: one line at a time, strict about what JSON leaves open."""
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from collections.abc import Mapping as KeyMap
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from quietburn.ledger.blocks import MAX_LINE_BYTES, MAX_NESTING, Line
+from quietburn.ledger.reasons import LineFault
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+
+class NumberText(str):
+    """A JSON number as it was written, so that ids stay exact and times stay decimal."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A line that is not an event, and why."""
+
+    code: LineFault
+
+
+class _ConflictError(Exception):
+    """A key stood twice in one object."""
+
+
+class Pairs(list[tuple[str, Any]]):
+    """The members of a JSON object in order, repeated keys and all."""
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=Pairs, parse_float=NumberText, parse_int=NumberText, parse_constant=NumberText
+)
+
+
+def parse_line(line: Line, known: KeyMap[str, object]) -> dict[str, Any] | Refused:
+    """Return a line's members, or why it is refused.
+
+    Numbers come as NumberText. A key that the dialect knows may stand twice only with the
+    same value; of an unknown key the last value is kept.
+    """
+    code = _unfit_bytes(line.data)
+    if code:
+        return Refused(LineFault.INCOMPLETE_LAST_LINE if line.unfinished and code is LineFault.NOT_UTF8 else code)
+    text = line.data.decode("utf-8").strip(" \t\r\n")
+    value = _decode(text, unfinished=line.unfinished)
+    if isinstance(value, Refused):
+        return value
+    if "\\u" in text and _has_lone_surrogate(value):
+        return Refused(LineFault.NOT_UNICODE)
+    try:
+        return _members(value, known)
+    except _ConflictError:
+        return Refused(LineFault.CONFLICTING_KEY)
+
+
+def _decode(text: str, *, unfinished: bool) -> Pairs | Refused:
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except json.JSONDecodeError as problem:
+        return Refused(_syntax_fault(problem, text, unfinished=unfinished))
+    except RecursionError:
+        return Refused(LineFault.TOO_DEEP)
+    if end != len(text):
+        return Refused(LineFault.TRAILING_TEXT)
+    return value if isinstance(value, Pairs) else Refused(LineFault.NOT_AN_OBJECT)
+
+
+def _unfit_bytes(data: bytes) -> LineFault | None:
+    if len(data) > MAX_LINE_BYTES:
+        return LineFault.TOO_LONG
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return LineFault.NOT_UTF8
+    if data.count(b"{") + data.count(b"[") > MAX_NESTING and _depth(data) > MAX_NESTING:
+        return LineFault.TOO_DEEP
+    return None
+
+
+def _depth(data: bytes) -> int:
+    depth = deepest = 0
+    for byte in re.findall(rb"[\[\]{}]", _STRINGS.sub(b"", data)):
+        depth += 1 if byte in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _syntax_fault(problem: json.JSONDecodeError, text: str, *, unfinished: bool) -> LineFault:
+    if unfinished:
+        return LineFault.INCOMPLETE_LAST_LINE
+    at_end = problem.pos >= len(text.rstrip()) or problem.msg.startswith("Unterminated string")
+    return LineFault.CUT_SHORT if at_end and text.startswith("{") else LineFault.NOT_JSON
+
+
+def _has_lone_surrogate(value: object) -> bool:
+    """Whether any string within holds half of a surrogate pair (JSON escapes can write one)."""
+    if isinstance(value, str):
+        return any("\ud800" <= char <= "\udfff" for char in value)
+    if isinstance(value, list | tuple):
+        return any(_has_lone_surrogate(part) for part in value)
+    return False
+
+
+def _members(pairs: Pairs, known: KeyMap[str, object]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        for key, value in pairs:
+            if key in known and not _same(members[key], value):
+                raise _ConflictError
+    return members
+
+
+def _same(a: object, b: object) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def plain(value: Any) -> Any:
+    """Return nested Pairs as dicts (for paths into objects)."""
+    if isinstance(value, Pairs):
+        return {key: plain(part) for key, part in value}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    return value
+
+
+def resolve(members: KeyMap[str, Any], key: str) -> Any:
+    """Return the value at a key, or at a `/path` into nested objects and lists; None where absent."""
+    if not key.startswith("/"):
+        return members.get(key)
+    value: Any = members
+    for step in key[1:].split("/"):
+        value = _step(value, step.replace("~1", "/").replace("~0", "~"))
+    return value
+
+
+def _step(value: Any, step: str) -> Any:
+    if isinstance(value, Pairs):
+        value = dict(value)
+    if isinstance(value, dict):
+        return value.get(step)
+    if isinstance(value, list) and step.isdecimal():
+        index = int(step)
+        return value[index] if index < len(value) else None
+    return None
+
+
+def as_float(text: NumberText) -> float:
+    """Return a JSON number as a double (`NaN`, `Infinity` and what overflows included)."""
+    return float(text)
+
+
+def as_time_decimal(text: NumberText) -> Decimal | None:
+    """Return a number with at most nine decimals for the time columns, or None if it is not finite."""
+    if not math.isfinite(float(text)) or abs(float(text)) >= 1e28:
+        return None
+    try:
+        return Decimal(text).quantize(Decimal("1e-9"), rounding="ROUND_FLOOR")
+    except InvalidOperation:
+        return None
+
+
+def keys_with_values(members: KeyMap[str, Any]) -> Iterable[str]:
+    """Return the keys that hold something."""
+    return (key for key, value in members.items() if value is not None)

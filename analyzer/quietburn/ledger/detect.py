@@ -1,0 +1,185 @@
+"""Which dialects a file holds, told from lines sampled across it."""
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, cast
+
+from quietburn.errors import InputError
+from quietburn.ledger.blocks import Line
+from quietburn.ledger.careful import NumberText, Refused, parse_line, resolve
+from quietburn.ledger.inputs import LedgerFile, opened
+from quietburn.ledger.mapping import Mapping
+from quietburn.ledger.raw import FastSchema, RawKind, Source, number_kind
+
+_HEAD_BYTES = 1 << 20
+_SPOTS = 8
+_SPOT_BYTES = 64 << 10
+_LINES_A_SPOT = 50
+_MINORITY = 0.1  # a second dialect counts from this share of the sample on
+
+Members = dict[str, Any]
+
+
+@dataclass
+class Detection:
+    """The dialects of one file, in the order in which a line is offered to them."""
+
+    mappings: tuple[Mapping, ...]
+    source: Source
+    main: str
+    why: str
+    sample: list[Members] = field(default_factory=list, repr=False)
+
+    def fast_schema(self) -> FastSchema:
+        """Return a schema for the fast way, learnt from the sample: each key as it is mostly written."""
+        schema = FastSchema(self.source)
+        seen: dict[str, Counter[RawKind]] = {}
+        for members in self.sample:
+            for key, value in members.items():
+                kind = _fast_kind(value, self.source.roles.get(key))
+                if kind is not None:
+                    seen.setdefault(key, Counter())[kind] += 1
+        for key, kinds in seen.items():
+            schema.learn(key, kinds.most_common(1)[0][0])
+        return schema
+
+
+def _fast_kind(value: object, roles: frozenset[Any] | None) -> RawKind | None:
+    if roles is None:
+        return None
+    if isinstance(value, NumberText):
+        return number_kind(roles)
+    if isinstance(value, str):
+        return RawKind.STRING
+    return RawKind.FLAG if isinstance(value, bool) else None
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream whose head was read already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = head, rest
+
+    def read(self, size: int = -1) -> bytes:
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        return self._rest.read(size)
+
+
+@contextmanager
+def sampled(ledger: LedgerFile) -> Iterator[tuple[BinaryIO, list[bytes]]]:
+    """Open a ledger and return its stream with lines from across the file.
+
+    Of standard input and compressed files only the head is looked at. Raises InputError for an
+    empty one.
+    """
+    with opened(ledger) as stream:
+        head = _read_head(stream)
+        if not head:
+            raise InputError(f"{ledger.label}: is empty; there is nothing to analyze.")
+        lines = head.split(b"\n")
+        if len(head) >= _HEAD_BYTES:
+            lines.pop()
+        chosen = lines[:200] + lines[200 :: max(1, len(lines) // _LINES_A_SPOT)]
+        yield cast(BinaryIO, _Rejoined(head, stream)), chosen + _spots(ledger)
+
+
+def _read_head(stream: BinaryIO) -> bytes:
+    parts: list[bytes] = []
+    held = 0
+    while held < _HEAD_BYTES and (part := stream.read(_HEAD_BYTES - held)):
+        parts.append(part)
+        held += len(part)
+    return b"".join(parts)
+
+
+def _spots(ledger: LedgerFile) -> list[bytes]:
+    """Return lines from places beyond the head of an uncompressed file."""
+    size = ledger.size
+    if ledger.path is None or ledger.is_compressed or not size or size <= 2 * _HEAD_BYTES:
+        return []
+    found: list[bytes] = []
+    with ledger.path.open("rb") as stream:
+        for spot in range(1, _SPOTS + 1):
+            stream.seek(size * spot // (_SPOTS + 1))
+            pieces = stream.read(_SPOT_BYTES).split(b"\n")
+            found += pieces[1:-1][:_LINES_A_SPOT]
+    return found
+
+
+def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *, forced: Mapping | None) -> Detection:
+    """Return the dialects of a file from sampled lines.
+
+    Raises InputError when no line is a JSON object, or when no dialect fits: then with the
+    nearest dialect and what it missed.
+    """
+    sample = _parse(lines)
+    if not sample:
+        raise InputError(f"{ledger.label}: no line of it is a JSON object; a ledger is JSON, one object a line.")
+    if forced is not None:
+        return Detection((forced,), _source((forced,)), forced.dialect.name, "it was asked for", sample)
+    fits = Counter(name for members in sample if (name := _first_fit(members, known)))
+    if not fits:
+        raise InputError(f"{ledger.label}: {_nearest(sample, known)}")
+    chosen = {name for name, count in fits.items() if count >= _MINORITY * fits.total()}
+    mappings = tuple(m for m in known if m.dialect.name in chosen)
+    main = fits.most_common(1)[0][0]
+    why = ", ".join(f"{count} of {len(sample)} sampled lines fit {name}" for name, count in fits.most_common())
+    return Detection(mappings, _source(mappings), main, why, sample)
+
+
+def _parse(lines: list[bytes]) -> list[Members]:
+    parsed = (parse_line(Line(0, 0, line.strip(b"\r\0\xef\xbb\xbf")), {}) for line in lines if line.strip())
+    return [members for members in parsed if not isinstance(members, Refused)]
+
+
+def _first_fit(members: Members, known: tuple[Mapping, ...]) -> str | None:
+    return next((m.dialect.name for m in known if not _missing(members, m)), None)
+
+
+def _missing(members: Members, mapping: Mapping) -> list[str]:
+    """Return what a line lacks to be of a dialect, in words."""
+
+    def has(key: str) -> bool:
+        return resolve(members, key) is not None
+
+    wanted = mapping.recognise
+    missing = [key for key in wanted.all if not has(key)]
+    if wanted.any and not any(has(key) for key in wanted.any):
+        missing.append("any of " + ", ".join(wanted.any[:6]) + (", …" if len(wanted.any) > 6 else ""))
+    for key, values in wanted.values.items():
+        if str(resolve(members, key)) not in values:
+            missing.append(f"{key} being one of {', '.join(values)}")
+    if mapping.has_time and not any(has(key) for key in mapping.time_sources):
+        missing.append("a time (" + ", ".join(mapping.time_sources[:4]) + ")")
+    return missing
+
+
+def _nearest(sample: list[Members], known: tuple[Mapping, ...]) -> str:
+    """Return the sentence for a file that fits no dialect."""
+    scored = []
+    for mapping in known:
+        missed = Counter(what for members in sample for what in _missing(members, mapping))
+        scored.append((missed.total() / (len(mapping.recognise.all) + 2), mapping, missed))
+    _, mapping, missed = min(scored, key=lambda item: item[0])
+    return (
+        f"no known dialect fits its lines. Nearest is {mapping.dialect.name!r}, which misses "
+        f"{' and '.join(missed)}. Name its fields in a mapping file and pass it with --map."
+    )
+
+
+def _source(mappings: tuple[Mapping, ...]) -> Source:
+    roles: dict[str, frozenset[Any]] = {}
+    private: dict[str, tuple[str, ...]] = {}
+    for mapping in mappings:
+        for key, kinds in mapping.roles.items():
+            roles[key] = roles.get(key, frozenset()) | kinds
+        for name, keys in mapping.private_sources.items():
+            private[name] = tuple(dict.fromkeys((*private.get(name, ()), *keys)))
+    ignored = frozenset(key for mapping in mappings for key in mapping.ignored)
+    careful = any(mapping.needs_careful_way for mapping in mappings)
+    return Source(roles, private, ignored, careful)

@@ -1,0 +1,127 @@
+"""The canonical event: every column of the table `events`, once."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a column may hold; a value outside of it becomes NULL and is counted."""
+
+    TIME = "time"  # a point in time, UTC epoch microseconds
+    TEXT = "text"
+    COUNT = "count"  # integral, not negative
+    DURATION = "duration"  # not negative
+    NUMBER = "number"  # any finite number
+    PERCENT = "percent"  # 0 to 100
+    FLAG = "flag"
+
+
+SQL_TYPES = {
+    Kind.TIME: "BIGINT",
+    Kind.TEXT: "VARCHAR",
+    Kind.COUNT: "DOUBLE",
+    Kind.DURATION: "DOUBLE",
+    Kind.NUMBER: "DOUBLE",
+    Kind.PERCENT: "DOUBLE",
+    Kind.FLAG: "BOOLEAN",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a canonical event; `unit` is the suffix's meaning, "" where there is none."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str = ""
+    given: bool = True  # may come from a ledger (else it is made by us)
+
+    @property
+    def sql_type(self) -> str:
+        """Return the DuckDB type."""
+        return SQL_TYPES[self.kind]
+
+
+def _text(name: str, meaning: str) -> Column:
+    return Column(name, Kind.TEXT, meaning)
+
+
+def _count(name: str, meaning: str) -> Column:
+    return Column(name, Kind.COUNT, meaning)
+
+
+def _ms(name: str, meaning: str) -> Column:
+    return Column(name, Kind.DURATION, meaning, "ms")
+
+
+def _flag(name: str, meaning: str, *, given: bool = True) -> Column:
+    return Column(name, Kind.FLAG, meaning, given=given)
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("ts_us", Kind.TIME, "end of the attempt, when its line was written", "us"),
+    Column("started_us", Kind.TIME, "start of the attempt", "us"),
+    _flag("start_known", "whether the start was given or follows from a latency", given=False),
+    _flag("end_known", "whether the end was given or follows from a latency", given=False),
+    _text("route", "complete (the generate route), ready, or the raw route"),
+    _text("traffic", "user, probe, eval, batch, loadtest or another label"),
+    Column("traffic_source", Kind.TEXT, "label, or what it was inferred from", given=False),
+    _text("user_agent", "class of the user agent"),
+    _text("request_id", "id of what one caller wanted once"),
+    _count("attempt", "number of the attempt within its request"),
+    _text("idempotency_key", "key that makes a replay safe"),
+    _text("client", "who called"),
+    _flag("sent", "whether the request reached the server at all"),
+    _text("decision", "allow or reject, by the gate"),
+    _text("reason", "the gate's own reason"),
+    _count("status", "HTTP status; NULL when there was no response"),
+    _text("error", "what happened instead of, or within, a response"),
+    _flag("client_closed", "the caller left first"),
+    _text("backend", "who did the work"),
+    _text("model", "model asked for"),
+    _text("tenant", "on whose behalf"),
+    _count("backends_available", "how many others could have been tried"),
+    _ms("queue_age_ms", "wait in the queue"),
+    _count("queue_depth", "requests waiting"),
+    _count("inflight", "requests running"),
+    _ms("latency_ms", "start to end of the attempt"),
+    _ms("ttft_ms", "start to first token"),
+    _ms("upstream_ms", "time spent in the backend"),
+    _ms("deadline_ms", "the caller's patience, from the start of the first attempt"),
+    Column("deadline_slack_ms", Kind.NUMBER, "time left when admitted", "ms"),
+    _ms("ready_ms", "time to answer a readiness check"),
+    Column("retry_after_s", Kind.DURATION, "wait that the response asked for", "s"),
+    Column("cpu_pct", Kind.PERCENT, "CPU use", "%"),
+    _count("prompt_tokens", "tokens of the prompt"),
+    _count("completion_tokens", "tokens generated, reasoning among them"),
+    _count("reasoning_tokens", "tokens of reasoning"),
+    _count("cached_tokens", "prompt tokens served from a cache"),
+    _count("est_tokens", "estimate of all tokens"),
+    _count("actual_tokens", "all tokens as billed"),
+    _count("prompt_tokens_est", "estimate of the prompt's tokens"),
+    _count("answer_chars", "characters that the caller can read"),
+    _count("tool_calls", "tool calls in the answer"),
+    _flag("stream", "whether the answer was streamed"),
+    _text("finish_reason", "why generation ended"),
+    _flag("terminal_seen", "whether the stream's end marker arrived"),
+    _flag("stream_complete", "the gateway's own judgement of the stream"),
+    _text("prefix_fp", "fingerprint of the instruction prefix"),
+    _flag("prefix_noisy", "whether a clock or an id was found in the prefix"),
+)
+
+BY_NAME = {column.name: column for column in COLUMNS}
+
+# Source texts that are read only to compute other columns and are dropped in the same step.
+PREFIX_TEXT = "prefix_text"
+ANSWER_TEXT = "answer_text"
+PRIVATE_TEXTS = {PREFIX_TEXT: ("prefix_fp", "prefix_noisy"), ANSWER_TEXT: ("answer_chars",)}
+
+# Names under which a ledger gives what is stored under another name.
+LOGGED_AS = {"ts_us": "ts", "started_us": "started_at"}
+STORED_AS = {logged: stored for stored, logged in LOGGED_AS.items()}
+
+
+def logged_name(column: str) -> str:
+    """Return the name under which users log a column (`ts` for `ts_us`)."""
+    return LOGGED_AS.get(column, column)

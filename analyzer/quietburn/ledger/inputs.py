@@ -1,0 +1,116 @@
+"""Which files a call names, and how their bytes are opened."""
+
+import gzip
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+
+from quietburn.errors import InputError
+
+_LEDGER_SUFFIXES = (".jsonl", ".ndjson", ".log")
+_COMPRESSED = (".gz", ".zst")
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class LedgerFile:
+    """One ledger to read; `label` is what reports call it."""
+
+    label: str
+    path: Path | None  # None: standard input
+
+    @property
+    def size(self) -> int | None:
+        """Return the size in bytes as it lies on disk, None where unknown."""
+        return self.path.stat().st_size if self.path else None
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the bytes on disk are not the ledger's own."""
+        return self.path is not None and self.path.suffix in _COMPRESSED
+
+
+def find_ledgers(arguments: list[str]) -> list[LedgerFile]:
+    """Return the files that the arguments name, folders looked into, each file once.
+
+    Raises InputError for what is missing, empty of ledgers, or not a regular file.
+    """
+    if not arguments:
+        raise InputError("no ledger given; name at least one JSONL file, a folder of them, or - for standard input.")
+    found: dict[str, LedgerFile] = {}
+    for argument in arguments:
+        for ledger in _expand(argument):
+            key = str(ledger.path.resolve()) if ledger.path else STDIN
+            found.setdefault(key, ledger)
+    return list(found.values())
+
+
+def _expand(argument: str) -> list[LedgerFile]:
+    if argument == STDIN:
+        return [LedgerFile("-", None)]
+    path = Path(argument)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise InputError(f"{argument}: no such file. Check the name, or name a folder that holds ledgers.") from None
+    except OSError as problem:
+        raise InputError(f"{argument}: can't be opened ({os_words(problem)}).") from None
+    if stat.S_ISDIR(mode):
+        return _in_folder(path, argument)
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{argument}: not a regular file. Copy its content into one, or pipe it in and name '-'.")
+    return [LedgerFile(argument, path)]
+
+
+def _in_folder(folder: Path, argument: str) -> list[LedgerFile]:
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except OSError as problem:
+        raise InputError(f"{argument}: can't be listed ({os_words(problem)}).") from None
+    ledgers = [folder / name for name in names if _looks_like_ledger(name) and (folder / name).is_file()]
+    if not ledgers:
+        wanted = ", ".join(f"*{suffix}" for suffix in _LEDGER_SUFFIXES)
+        raise InputError(f"{argument}: holds no ledger ({wanted}, also .gz and .zst). Name the files themselves.")
+    return [LedgerFile(str(path), path) for path in ledgers]
+
+
+def _looks_like_ledger(name: str) -> bool:
+    for suffix in _COMPRESSED:
+        name = name.removesuffix(suffix)
+    return name.endswith(_LEDGER_SUFFIXES)
+
+
+def os_words(problem: OSError) -> str:
+    """Return an operating system error in lower-case words."""
+    words = os.strerror(problem.errno) if problem.errno else str(problem)
+    return words[:1].lower() + words[1:]
+
+
+@contextmanager
+def opened(ledger: LedgerFile) -> Iterator[BinaryIO]:
+    """Open a ledger's bytes, decompressed. Raises InputError naming the file."""
+    if ledger.path is None:
+        yield sys.stdin.buffer
+        return
+    try:
+        with _open(ledger.path) as stream:
+            yield stream
+    except OSError as problem:
+        raise InputError(f"{ledger.label}: can't be read ({os_words(problem)}).") from None
+    except EOFError:
+        raise InputError(f"{ledger.label}: the compressed data ends too early; the file is cut.") from None
+
+
+def _open(path: Path) -> BinaryIO:
+    if path.suffix == ".gz":
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    if path.suffix == ".zst":
+        return cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
+    return path.open("rb")

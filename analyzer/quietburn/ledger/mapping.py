@@ -1,0 +1,178 @@
+"""A dialect is data: the model of a mapping file, shipped or given with `--map`."""
+
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from quietburn.errors import ConfigError
+from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, Kind, logged_name
+from quietburn.resources import rules_dir
+from quietburn.wording import nearest, validation_problems
+
+Scalar = bool | int | float | str
+Unit = Literal["s", "ms", "us", "ns"]
+_UNIT_IN_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class Alternative(_Frozen):
+    """One way to get a column: a constant, or a source key with unit and translation.
+
+    `from` names source keys, the first that is not null counts. A name is one key, dots and
+    all; a name that starts with `/` is a path into nested objects. `when` restricts the way to
+    lines whose other keys hold one of the named values. `null` is what a missing or null key
+    means. `only` takes the key only where it holds that kind of value.
+    """
+
+    sources: Names = Field(default=(), alias="from")
+    value: Scalar | None = None
+    unit: Unit | None = None
+    translate: dict[str, Scalar] | None = None
+    null: Scalar | None = None
+    only: Literal["text", "number"] | None = None
+    when: dict[str, Names] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> "Alternative":
+        if bool(self.sources) == (self.value is not None):
+            raise ValueError("needs either `from` or `value`")
+        return self
+
+
+Alternatives = Annotated[tuple[Alternative, ...], BeforeValidator(_as_list)]
+
+
+class Recognise(_Frozen):
+    """What a line must have to be of the dialect: all of these keys, one of those, these values."""
+
+    all: tuple[str, ...] = ()
+    any: tuple[str, ...] = ()
+    values: dict[str, Names] = Field(default_factory=dict)
+
+
+class About(_Frozen):
+    """Name and nature of a dialect."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")
+    title: str = ""
+    time: Literal["absolute", "none"] = "absolute"
+    priority: int = 50  # the lower is asked first
+    lab: bool = False  # numbers of the seeds' labs are its defaults
+    notes: tuple[str, ...] = ()
+
+
+class Mapping(_Frozen):
+    """A dialect: how it is recognised and where each canonical column comes from."""
+
+    dialect: About
+    recognise: Recognise = Recognise()
+    columns: dict[str, Alternatives]
+    assumed: dict[str, float] = Field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    cannot_tell: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _known_columns(self) -> "Mapping":
+        known = [logged_name(column.name) for column in COLUMNS if column.given] + list(PRIVATE_TEXTS)
+        for name in [*self.columns, *self.assumed]:
+            if name not in known:
+                raise ValueError(f"unknown column {name!r}{nearest(name, known)}")
+        for name, ways in self.columns.items():
+            for way in ways:
+                _check_unit(name, way)
+        return self
+
+    @cached_property
+    def by_stored_name(self) -> dict[str, tuple[Alternative, ...]]:
+        """Return the alternatives by the canonical column's stored name, private texts left out."""
+        return {STORED_AS.get(k, k): v for k, v in self.columns.items() if k not in PRIVATE_TEXTS}
+
+    @cached_property
+    def private_sources(self) -> dict[str, tuple[str, ...]]:
+        """Return the source keys that hold raw prompts or answers."""
+        return {
+            name: tuple(key for way in self.columns[name] for key in way.sources)
+            for name in PRIVATE_TEXTS
+            if name in self.columns
+        }
+
+    @cached_property
+    def roles(self) -> dict[str, frozenset[Kind]]:
+        """Return each source key with the kinds of the columns that it feeds."""
+        roles: dict[str, set[Kind]] = {}
+        for name, ways in self.columns.items():
+            kind = Kind.TEXT if name in PRIVATE_TEXTS else BY_NAME[STORED_AS.get(name, name)].kind
+            for way in ways:
+                for key in way.sources:
+                    roles.setdefault(key, set()).add(Kind.TEXT if way.translate is not None else kind)
+                for key in way.when:
+                    roles.setdefault(key, set()).add(Kind.TEXT)
+        for key in self.recognise.values:
+            roles.setdefault(key, set()).add(Kind.TEXT)
+        for key in (*self.recognise.all, *self.recognise.any):
+            roles.setdefault(key, set())
+        return {key: frozenset(kinds) for key, kinds in roles.items()}
+
+    @cached_property
+    def time_sources(self) -> tuple[str, ...]:
+        """Return the keys that can place a line in time, as a user logs them."""
+        return tuple(k for name in ("ts", "started_at") for way in self.columns.get(name, ()) for k in way.sources)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether lines of this dialect stand in time."""
+        return self.dialect.time != "none"
+
+    @cached_property
+    def needs_careful_way(self) -> bool:
+        """Whether lines must be read one by one: nested paths, or a meaning for an absent key."""
+        ways = [way for alternatives in self.columns.values() for way in alternatives]
+        return any(way.null is not None or any(k.startswith("/") for k in way.sources) for way in ways)
+
+
+def scale(column: str, way: Alternative) -> float:
+    """Return the factor from the source's unit to the column's own (1.0 where none is named)."""
+    unit = BY_NAME[STORED_AS.get(column, column)].unit
+    if way.unit is None or unit not in _UNIT_IN_SECONDS:
+        return 1.0
+    return round(_UNIT_IN_SECONDS[way.unit] / _UNIT_IN_SECONDS[unit], 9)
+
+
+def _check_unit(name: str, way: Alternative) -> None:
+    kind = None if name in PRIVATE_TEXTS else BY_NAME[STORED_AS.get(name, name)]
+    if way.unit and (kind is None or kind.unit not in _UNIT_IN_SECONDS or kind.kind is Kind.TIME):
+        raise ValueError(f"column {name!r} has no unit that could be converted; leave `unit` out")
+
+
+def load_mapping(path: Path) -> Mapping:
+    """Read one mapping file (TOML). Raises ConfigError naming the file and every bad key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"mapping {path}: can't be read ({problem}).") from None
+    try:
+        return Mapping.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as problem:
+        raise ConfigError(f"mapping {path}: not valid TOML: {problem}.") from None
+    except ValidationError as problem:
+        known = [*Mapping.model_fields, *About.model_fields, *Recognise.model_fields, *Alternative.model_fields, "from"]
+        raise ConfigError(f"mapping {path}: " + "; ".join(validation_problems(problem, known))) from None
+
+
+def shipped_mappings() -> tuple[Mapping, ...]:
+    """Return the shipped dialects, in the order in which they are asked."""
+    found = [load_mapping(path) for path in sorted((rules_dir() / "dialects").glob("*.toml"))]
+    return tuple(sorted(found, key=lambda mapping: (mapping.dialect.priority, mapping.dialect.name)))

@@ -1,0 +1,206 @@
+"""From results to the report model."""
+
+import re
+
+from quietburn.answers import Criterion, FailureDomain, Rates
+from quietburn.classify import Finding, Outcome, RuleResult
+from quietburn.engine.duckdb import DuckEngine
+from quietburn.ledger.load import FileCounts
+from quietburn.report import model
+from quietburn.ruleset.model import Severity
+from quietburn.timerange import iso
+
+_MAX_INVALID = 200
+_MAX_UNLOCK = 5
+# Names of fields are shown, so that a renamed one is seen; what does not look like one may hold a secret.
+_FIELD_NAME = re.compile(r"^(?=.*[a-z])(?!(?:.*[0-9]){4})[A-Za-z_@][A-Za-z0-9_.@:/-]{0,47}$")
+
+
+def report(
+    engine: DuckEngine, rates: Rates, results: list[RuleResult], domains: list[FailureDomain], notices: list[str]
+) -> model.Report:
+    """Return the report of one run."""
+    findings = [finding for result in results for finding in result.findings]
+    titles = {result.rule.id: result.rule.rule.title for result in results}
+    return model.Report(
+        ledger=_ledger(engine),
+        rates=_rates(rates),
+        failure_domains=[model.FailureDomainReport(domain=d.domain, attempts=d.attempts, action=d.action) for d in domains],
+        findings=[_finding(f, titles[f.rule]) for f in sorted(findings, key=_worst_first)],
+        quiet=[result.rule.id for result in results if result.outcome is Outcome.QUIET],
+        not_evaluated=[
+            model.NotEvaluatedReport(rule=result.rule.id, missing=list(result.missing))
+            for result in results
+            if result.outcome is Outcome.NOT_EVALUATED
+        ],
+        unlock=_unlock(results),
+        errored=[
+            model.ErroredReport(rule=result.rule.id, problem=result.problem or "")
+            for result in results
+            if result.outcome is Outcome.ERRORED
+        ],
+        quarantine=[
+            model.QuarantineReport(
+                file=q.file, line=q.line, offset=q.offset, length=q.length, code=q.code, reason=q.reason
+            )
+            for q in engine.quarantine()
+        ],
+        invalid=[
+            model.InvalidValueReport(file=i.file, line=i.line, field=i.field, reason=i.code)
+            for i in engine.invalid_fields(_MAX_INVALID)
+        ],
+        thresholds=_thresholds(results),
+        notices=notices,
+    )
+
+
+def _worst_first(finding: Finding) -> tuple[int, int, int, str, tuple[tuple[str, str], ...]]:
+    severity = Severity(finding.severity).rank
+    return -severity, -finding.count, finding.start_us, finding.rule, tuple(sorted(finding.subject.items()))
+
+
+def _ledger(engine: DuckEngine) -> model.LedgerReport:
+    files = engine.files
+    first, last = engine.span()
+
+    def total(name: str) -> int:
+        return sum(int(getattr(counts, name)) for counts in files)
+
+    return model.LedgerReport(
+        files=[_file(counts) for counts in files],
+        lines=total("lines"),
+        used=total("events"),
+        events=total("events"),
+        quarantined=total("quarantined"),
+        not_a_request=total("not_a_request"),
+        blank=total("blank"),
+        duplicates=total("duplicates"),
+        conflicting_ids=engine.conflicting_ids,
+        invalid_values=total("invalid_values"),
+        coerced=total("coerced"),
+        unknown_keys=[key for counts in files for key in _unknown_keys(counts)],
+        first_ts=iso(first),
+        last_ts=iso(last),
+    )
+
+
+def _file(counts: FileCounts) -> model.FileReport:
+    return model.FileReport(
+        path=counts.label,
+        dialect=counts.dialect,
+        detected_because=counts.why,
+        lines=counts.lines,
+        used=counts.events,
+        events=counts.events,
+        quarantined=counts.quarantined,
+        not_a_request=counts.not_a_request,
+        blank=counts.blank,
+        duplicates=counts.duplicates,
+    )
+
+
+def _unknown_keys(counts: FileCounts) -> list[model.UnknownKey]:
+    shown: dict[str, tuple[int, int]] = {}
+    for key, lines in counts.unknown.counts.items():
+        name = key if _FIELD_NAME.match(key) else f"(a key of {len(key)} characters)"
+        before, first = shown.get(name, (0, counts.unknown.first_lines[key]))
+        shown[name] = (before + lines, min(first, counts.unknown.first_lines[key]))
+    return [
+        model.UnknownKey(key=name, lines=lines, file=counts.label, first_line=first)
+        for name, (lines, first) in sorted(shown.items())
+    ]
+
+
+def _criteria(criteria: dict[str, Criterion]) -> dict[str, model.CriterionReport]:
+    return {name: model.CriterionReport(measured=c.measured, coverage=c.coverage) for name, c in criteria.items()}
+
+
+def _rates(rates: Rates) -> model.RatesReport:
+    def known(tokens: float) -> float | int | None:
+        return tidy(tokens) if rates.tokens.coverage else None
+
+    return model.RatesReport(
+        attempts=rates.attempts,
+        successes=rates.successes,
+        success_rate=rates.success_rate,
+        requests=rates.requests,
+        valid=rates.valid,
+        usable=rates.verdicts["usable"],
+        unknown=rates.verdicts["unknown"],
+        usable_rate=rates.usable_rate,
+        usable_rate_of_all=rates.usable_rate_of_all,
+        usable_rate_bounds=rates.usable_rate_bounds,
+        usable_rate_interval95=rates.usable_rate_interval95,
+        false_success_share=rates.false_success_share,
+        verdicts=rates.verdicts,
+        requests_with_2xx=rates.requests_with_2xx,
+        abandoned_with_2xx=rates.abandoned_with_2xx,
+        request_success_rate=rates.request_success_rate,
+        amplification=rates.amplification,
+        length_limited=rates.length_limited,
+        tokens=model.TokensReport(
+            all=known(rates.tokens.all),
+            coverage=rates.tokens.coverage,
+            wasted=known(rates.tokens.wasted),
+            probe=known(rates.tokens.probe),
+            by_traffic={name: tidy(number) for name, number in rates.tokens.by_traffic.items()},
+        ),
+        by_traffic=[
+            model.TrafficReport(traffic=name or "unlabelled", attempts=attempts, successes=successes)
+            for name, (attempts, successes) in rates.attempts_by_traffic.items()
+        ],
+        criteria=_criteria(rates.criteria),
+        criteria_by_dialect={d: _criteria(c) for d, c in rates.criteria_by_dialect.items()},
+    )
+
+
+def tidy(number: float) -> float | int:
+    """Return a whole number without its point."""
+    return int(number) if float(number).is_integer() and abs(number) < 2**53 else number
+
+
+def _finding(finding: Finding, title: str) -> model.FindingReport:
+    def window(start: int, end: int) -> model.WindowReport:
+        return model.WindowReport(start=iso(start) or "", end=iso(end) or "")
+
+    return model.FindingReport(
+        rule=finding.rule,
+        title=title,
+        severity=finding.severity,
+        window=window(finding.start_us, finding.end_us),
+        alert_window=window(finding.first_flagged_us, finding.last_flagged_us),
+        subject=finding.subject,
+        observed={
+            name: value if value is None or isinstance(value, bool) else tidy(value)
+            for name, value in finding.observed.items()
+        },
+        top=[
+            {entry.column: entry.value, "share": entry.share, "tokens": None if entry.tokens is None else tidy(entry.tokens)}
+            for entry in finding.top
+        ],
+        inference=finding.inference,
+        action=finding.action,
+        count=finding.count,
+        evidence=[model.EvidenceReport(file=e.file, line=e.line) for e in finding.evidence],
+    )
+
+
+def _unlock(results: list[RuleResult]) -> list[model.UnlockReport]:
+    """Return sets of fields by how many rules they would unlock, most first."""
+    wanted = [
+        frozenset(result.missing)
+        for result in results
+        if result.outcome is Outcome.NOT_EVALUATED and not any(":" in name for name in result.missing)
+    ]
+    counted = {fields: sum(other <= fields for other in wanted) for fields in wanted}
+    ranked = sorted(counted.items(), key=lambda item: (-item[1] / len(item[0]), len(item[0]), sorted(item[0])))
+    return [model.UnlockReport(fields=sorted(fields), rules=count) for fields, count in ranked[:_MAX_UNLOCK]]
+
+
+def _thresholds(results: list[RuleResult]) -> list[model.ThresholdReport]:
+    return [
+        model.ThresholdReport(rule=result.rule.id, parameter=name, value=value.number, origin=value.origin)
+        for result in results
+        for name, value in result.values.items()
+        if value.origin != "default"
+    ]

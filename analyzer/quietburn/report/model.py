@@ -1,0 +1,215 @@
+"""The report: one model; every output format is a view of it, and no view computes."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+Number = float | int
+Pair = tuple[float, float]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class UnknownKey(_Frozen):
+    """A key that the dialect doesn't know: how many lines hold it, and the first."""
+
+    key: str
+    lines: int
+    file: str
+    first_line: int
+
+
+class FileReport(_Frozen):
+    """What became of one file's lines."""
+
+    path: str
+    dialect: str
+    detected_because: str
+    lines: int
+    used: int
+    events: int
+    quarantined: int
+    not_a_request: int
+    blank: int
+    duplicates: int
+
+
+class LedgerReport(_Frozen):
+    """What became of all lines: lines = used + not_a_request + duplicates + quarantined + blank."""
+
+    files: list[FileReport]
+    lines: int
+    used: int
+    events: int
+    quarantined: int
+    not_a_request: int
+    blank: int
+    duplicates: int
+    conflicting_ids: int
+    invalid_values: int
+    coerced: int
+    unknown_keys: list[UnknownKey]
+    first_ts: str | None
+    last_ts: str | None
+
+
+class CriterionReport(_Frozen):
+    """Whether a criterion counts, and the share of 2xx attempts that answer it."""
+
+    measured: bool
+    coverage: float | None
+
+
+class TokensReport(_Frozen):
+    """Tokens spent at the generate route; `wasted` bought no usable answer."""
+
+    all: Number | None
+    coverage: float | None
+    wasted: Number | None
+    probe: Number | None
+    by_traffic: dict[str, Number]
+
+
+class TrafficReport(_Frozen):
+    """Attempts of one traffic class at the generate route."""
+
+    traffic: str
+    attempts: int
+    successes: int
+
+
+class RatesReport(_Frozen):
+    """The two rates side by side; what can't be measured is null."""
+
+    attempts: int
+    successes: int
+    success_rate: float | None
+    requests: int
+    valid: int
+    usable: int
+    unknown: int
+    usable_rate: float | None
+    usable_rate_of_all: float | None
+    usable_rate_bounds: Pair | None
+    usable_rate_interval95: Pair | None
+    false_success_share: float | None
+    verdicts: dict[str, int]
+    requests_with_2xx: int
+    abandoned_with_2xx: int
+    request_success_rate: float | None
+    amplification: float | None
+    length_limited: int
+    tokens: TokensReport
+    by_traffic: list[TrafficReport]
+    criteria: dict[str, CriterionReport]
+    criteria_by_dialect: dict[str, dict[str, CriterionReport]]
+
+
+class FailureDomainReport(_Frozen):
+    """Failed attempts of one kind, and what that kind wants."""
+
+    domain: str
+    attempts: int
+    action: str
+
+
+class WindowReport(_Frozen):
+    """A span of time, UTC, half open."""
+
+    start: str
+    end: str
+
+
+class EvidenceReport(_Frozen):
+    """A line that counts against the subject."""
+
+    file: str
+    line: int
+
+
+class FindingReport(_Frozen):
+    """One contradiction: what was observed, what it may mean, what to do first."""
+
+    rule: str
+    title: str
+    severity: str
+    window: WindowReport
+    alert_window: WindowReport
+    subject: dict[str, str]
+    observed: dict[str, Number | bool | None]
+    top: list[dict[str, str | Number | None]]
+    inference: str
+    action: str
+    count: int
+    evidence: list[EvidenceReport]
+
+
+class NotEvaluatedReport(_Frozen):
+    """A rule that could not be told, and the fields that are missing."""
+
+    rule: str
+    missing: list[str]
+
+
+class UnlockReport(_Frozen):
+    """Fields that, once logged, let so many rules be told."""
+
+    fields: list[str]
+    rules: int
+
+
+class ErroredReport(_Frozen):
+    """A rule that failed; it found neither something nor nothing."""
+
+    rule: str
+    problem: str
+
+
+class QuarantineReport(_Frozen):
+    """A refused line."""
+
+    file: str
+    line: int
+    offset: int
+    length: int
+    code: str
+    reason: str
+
+
+class InvalidValueReport(_Frozen):
+    """A field that became unknown."""
+
+    file: str
+    line: int
+    field: str
+    reason: str
+
+
+class ThresholdReport(_Frozen):
+    """A number that is not its rule's default, and where it comes from."""
+
+    rule: str
+    parameter: str
+    value: float | None
+    origin: str
+
+
+class Report(_Frozen):
+    """The report of `quietburn analyze`."""
+
+    schema_version: Annotated[int, Field(json_schema_extra={"const": SCHEMA_VERSION})] = SCHEMA_VERSION
+    ledger: LedgerReport
+    rates: RatesReport
+    failure_domains: list[FailureDomainReport]
+    findings: list[FindingReport]
+    quiet: list[str]
+    not_evaluated: list[NotEvaluatedReport]
+    unlock: list[UnlockReport]
+    errored: list[ErroredReport]
+    quarantine: list[QuarantineReport]
+    invalid: list[InvalidValueReport]
+    thresholds: list[ThresholdReport]
+    notices: list[str]

@@ -1,0 +1,257 @@
+"""The report for a terminal: the two rates first, then why they differ."""
+
+import textwrap
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from quietburn.report.model import FindingReport, LedgerReport, RatesReport, Report
+from quietburn.report.printable import printable
+
+_SHOWN_LINES = 8
+_SHOWN_QUARANTINE = 10
+_BAR_CELLS = 24
+_LABELS = {
+    "late": "late", "truncated": "truncated", "empty": "empty", "unknown": "can't be told",
+    "abandoned": "abandoned", "refused": "refused", "failed": "failed", "invalid": "caller's fault",
+}
+_SEVERITY_STYLE = {"page": "bold red", "ticket": "bold yellow", "info": "bold blue"}
+_UNKNOWN = "-"
+_CRITERION = {"on_time": "on time", "complete": "complete", "non_empty": "non-empty"}
+Lines = Iterator[Text]
+
+
+def render_text(report: Report, console: Console, *, verbose: bool = False) -> None:
+    """Print the report to a console (its width and colours decide the looks, never the content)."""
+    width = max(60, min(console.width, 110))
+    sections: list[Callable[[], Lines]] = [
+        lambda: _head(report.ledger),
+        lambda: _two_rates(report.rates),
+        lambda: _waterfall(report.rates),
+        lambda: _tokens(report.rates),
+        lambda: _findings(report, width),
+        lambda: _errored(report),
+        lambda: _not_evaluated(report, width, verbose=verbose),
+        lambda: _refused(report, verbose=verbose),
+        lambda: _notices(report, width),
+    ]
+    for section in sections:
+        lines = list(section())
+        for line in lines:
+            console.print(line, soft_wrap=True, highlight=False)
+        if lines:
+            console.print()
+
+
+def _plain(text: str, style: str = "") -> Text:
+    return Text(printable(text), style=style)
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage, or a dash where it can't be measured."""
+    if share is None:
+        return _UNKNOWN
+    digits = 1 if 0.001 <= share <= 0.999 or share in (0, 1) else 3
+    return f"{share * 100:.{digits}f} %"
+
+
+def number(value: float | None) -> str:
+    """Return a number for people: thousands apart, at most three decimals."""
+    if value is None:
+        return _UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:,.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:,.1f}".removesuffix(".0")
+    return text or "0"
+
+
+def _head(ledger: LedgerReport) -> Lines:
+    names = ", ".join(f"{f.path} ({f.dialect})" for f in ledger.files[:3])
+    more = f" and {len(ledger.files) - 3} more files" if len(ledger.files) > 3 else ""
+    yield Text("quietburn  ", style="bold") + _plain(names + more)
+    span = f", {ledger.first_ts} to {ledger.last_ts}" if ledger.first_ts else ", no times"
+    yield _plain(f"{ledger.lines:,} lines, {ledger.events:,} events{span}", "dim")
+
+
+def _two_rates(rates: RatesReport) -> Lines:
+    yield Text("  Success rate   ") + Text(f"{percent(rates.success_rate):>9}", style="bold") + _plain(
+        f"   {rates.successes:,} of {rates.attempts:,} attempts answered 2xx (what a dashboard shows)"
+    )
+    yield Text("  Usable rate    ") + Text(f"{percent(rates.usable_rate):>9}", style="bold") + _plain(_usable_words(rates))
+    if rates.requests:
+        yield _plain("  " + " " * 27 + _criteria_words(rates), "dim")
+
+
+def _usable_words(rates: RatesReport) -> str:
+    if not rates.requests:
+        return "   no caller asked for anything"
+    if rates.usable_rate is None:
+        if rates.usable_rate_bounds is None:
+            return "   no valid request"
+        return f"   can't be measured; at most {percent(rates.usable_rate_bounds[1])} of {rates.valid:,} valid requests"
+    words = f"   {rates.usable:,} of {rates.valid:,} valid requests got a usable answer"
+    if rates.usable_rate_interval95:
+        low, high = rates.usable_rate_interval95
+        words += f" [{percent(low)} to {percent(high)}]"
+    return words
+
+
+def _criteria_words(rates: RatesReport) -> str:
+    measured = [_CRITERION[name] for name, c in rates.criteria.items() if c.measured]
+    left = [f"{_CRITERION[n]} ({percent(c.coverage)} known)" for n, c in rates.criteria.items() if not c.measured]
+    words = "usable here means: " + (", ".join(measured) or "nothing that is measured")
+    return words + (f". Not measured: {', '.join(left)}" if left else "")
+
+
+def _waterfall(rates: RatesReport) -> Lines:
+    """From answered to usable, then the requests that got no 2xx at all."""
+    if not rates.requests:
+        return
+    yield Text("  From success to usable (requests)", style="bold")
+    yield _bar("answered 2xx", rates.requests_with_2xx, rates.requests)
+    for name in ("late", "truncated", "empty", "unknown"):
+        if rates.verdicts[name]:
+            yield _bar(f"- {_LABELS[name]}", rates.verdicts[name], rates.requests)
+    if rates.abandoned_with_2xx:
+        yield _bar("- abandoned", rates.abandoned_with_2xx, rates.requests)
+    yield _bar("= usable", rates.usable, rates.requests, "bold green")
+    others = {name: rates.verdicts[name] for name in ("refused", "failed", "invalid")}
+    others["abandoned"] = rates.verdicts["abandoned"] - rates.abandoned_with_2xx
+    told = ", ".join(f"{_LABELS[name]} {count:,}" for name, count in others.items() if count)
+    if told:
+        yield _plain(f"    no 2xx at all: {told}", "dim")
+
+
+def _bar(label: str, count: int, whole: int, style: str = "") -> Text:
+    cells = round(_BAR_CELLS * count / whole) if whole else 0
+    return Text(f"    {label:<16}{count:>10,}  ", style=style) + Text("█" * max(cells, 1 if count else 0), style=style or "cyan")
+
+
+def _tokens(rates: RatesReport) -> Lines:
+    tokens = rates.tokens
+    if not tokens.coverage:
+        return
+    parts = [f"{number(tokens.all)} tokens"]
+    if tokens.wasted:
+        parts.append(f"{number(tokens.wasted)} bought no usable answer")
+    if tokens.probe:
+        parts.append(f"{number(tokens.probe)} went to probes")
+    yield _plain(f"  {', '.join(parts)} ({percent(tokens.coverage)} of attempts say how many)")
+
+
+def _findings(report: Report, width: int) -> Lines:
+    if not report.findings:
+        told = len(report.quiet)
+        yield Text(f"  No contradiction found by {told} rule{'s' if told != 1 else ''}.", style="bold")
+        return
+    yield Text(f"  Findings ({len(report.findings)})", style="bold")
+    for finding in report.findings:
+        yield Text("")
+        yield from _finding(finding, width)
+
+
+def _finding(finding: FindingReport, width: int) -> Lines:
+    subject = ", ".join(f"{key} {value}" for key, value in finding.subject.items())
+    yield (
+        Text(f"  {finding.severity.upper():<7}", style=_SEVERITY_STYLE[finding.severity])
+        + Text(finding.rule, style="bold")
+        + _plain(f"  {subject}  {finding.window.start} to {finding.window.end}")
+    )
+    yield from _field("", finding.title, width, "italic")
+    yield from _field("observed", ", ".join(_observed(name, v) for name, v in finding.observed.items() if v is not None), width)
+    yield from _field("inference", finding.inference, width)
+    yield from _field("action", finding.action, width)
+    if finding.top:
+        yield from _field("who", ", ".join(_who(entry) for entry in finding.top), width)
+    yield from _field("lines", _lines(finding), width, "dim")
+
+
+def _observed(name: str, value: float | None) -> str:
+    for suffix, shown in (("_ms", "ms"), ("_pct", "%")):
+        if name.endswith(suffix):
+            return f"{name.removesuffix(suffix).replace('_', ' ')} {number(value)} {shown}"
+    is_share = name.endswith(("_share", "_rate")) or name.startswith("share_of")
+    words = name.replace("_", " ").replace("two xx", "2xx answers").replace(" 2xx", " 2xx answers", name.count("_2xx"))
+    return f"{words} {percent(value) if is_share and not isinstance(value, bool) else number(value)}"
+
+
+def _who(entry: dict[str, str | float | int | None]) -> str:
+    column = next(name for name in entry if name not in ("share", "tokens"))
+    share, tokens = entry["share"], entry["tokens"]
+    spent = f", {number(tokens)} tokens" if isinstance(tokens, int | float) else ""
+    return f"{column} {entry[column]} ({percent(share if isinstance(share, float | int) else None)}{spent})"
+
+
+def _lines(finding: FindingReport) -> str:
+    parts: list[str] = []
+    last = None
+    for evidence in finding.evidence[:_SHOWN_LINES]:
+        parts.append(str(evidence.line) if evidence.file == last else f"{evidence.file}:{evidence.line}")
+        last = evidence.file
+    more = f" ({finding.count:,} in all)" if finding.count > len(parts) else ""
+    return ", ".join(parts) + more
+
+
+def _field(label: str, value: str, width: int, style: str = "") -> Lines:
+    indent = " " * 21
+    wrapped = textwrap.wrap(printable(value), width - len(indent), break_long_words=False, break_on_hyphens=False) or [""]
+    for index, line in enumerate(wrapped):
+        head = f"         {label:<12}" if index == 0 else indent
+        yield Text(head, style="dim") + Text(line, style=style)
+
+
+def _errored(report: Report) -> Lines:
+    if report.errored:
+        yield Text(f"  Failed rules ({len(report.errored)}): they found neither something nor nothing", style="bold red")
+        for errored in report.errored:
+            yield _plain(f"    {errored.rule}: {errored.problem}")
+
+
+def _not_evaluated(report: Report, width: int, *, verbose: bool) -> Lines:
+    if not report.not_evaluated:
+        return
+    yield Text(f"  Not evaluated ({len(report.not_evaluated)} rules)", style="bold")
+    for unlock in report.unlock:
+        rules = "1 rule" if unlock.rules == 1 else f"{unlock.rules} rules"
+        yield _plain(f"    log {', '.join(unlock.fields)} to unlock {rules}")
+    configured = sorted({m for n in report.not_evaluated for m in n.missing if ":" in m})
+    for missing in configured:
+        yield from (Text("    ") + _plain(line) for line in textwrap.wrap(missing, width - 4))
+    if verbose:
+        for left in report.not_evaluated:
+            yield _plain(f"    {left.rule}: missing {', '.join(left.missing)}", "dim")
+
+
+def _refused(report: Report, *, verbose: bool) -> Lines:
+    ledger = report.ledger
+    if ledger.quarantined:
+        yield Text(f"  Quarantined {ledger.quarantined:,} of {ledger.lines:,} lines", style="bold")
+        shown = report.quarantine if verbose else report.quarantine[:_SHOWN_QUARANTINE]
+        for line in shown:
+            yield _plain(f"    {line.file}:{line.line}  {line.reason}")
+        if len(report.quarantine) > len(shown):
+            left = len(report.quarantine) - len(shown)
+            yield _plain(f"    and {left:,} more; --verbose or --format json names them all", "dim")
+    counted = {
+        "not a request": ledger.not_a_request, "duplicates": ledger.duplicates, "blank": ledger.blank,
+        "values that became unknown": ledger.invalid_values, "numbers given as text": ledger.coerced,
+        "ids that came again with other content": ledger.conflicting_ids,
+    }
+    told = ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
+    if told:
+        yield _plain(f"  Also counted: {told}", "dim")
+    if ledger.unknown_keys:
+        keys = ", ".join(f"{key.key} ({key.lines:,} lines)" for key in ledger.unknown_keys[:6])
+        more = f" and {len(ledger.unknown_keys) - 6} more" if len(ledger.unknown_keys) > 6 else ""
+        yield _plain(f"  Keys that were not read: {keys}{more}", "dim")
+
+
+def _notices(report: Report, width: int) -> Lines:
+    for notice in report.notices:
+        for index, line in enumerate(textwrap.wrap(printable(notice), width - 8)):
+            yield Text(("  note  " if index == 0 else "        ") + line, style="dim")
+    for threshold in report.thresholds:
+        yield _plain(
+            f"  note  {threshold.rule}.{threshold.parameter} is {number(threshold.value)} ({threshold.origin})", "dim"
+        )

@@ -1,0 +1,16 @@
+"""Where the shipped data lies: rules, dialect mappings and templates."""
+
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def rules_dir() -> Path:
+    """Return the folder of the shipped rules.
+
+    Inside a wheel it lies in the package; in a checkout it stands at the top level.
+    It is never looked up relative to the working directory.
+    """
+    package = Path(__file__).resolve().parent
+    shipped = package / "rules"
+    return shipped if shipped.is_dir() else package.parents[1] / "rules"

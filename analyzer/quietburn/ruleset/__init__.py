@@ -1,0 +1,1 @@
+"""Rule files: model, loading, wording."""

@@ -1,0 +1,33 @@
+"""Small helpers for messages: what pydantic found, in our words; the nearest known name."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from pydantic import ValidationError
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)` for the closest known name, or an empty string."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def validation_problems(error: ValidationError, known: Iterable[str] = ()) -> list[str]:
+    """Return every problem that pydantic found, as `key: what is wrong` in our words."""
+    return [_problem(dict(item), known) for item in error.errors(include_url=False, include_context=True)]
+
+
+def _problem(item: dict[str, object], known: Iterable[str]) -> str:
+    location = item.get("loc")
+    parts = [str(part) for part in location] if isinstance(location, tuple) else []
+    key = ".".join(part for part in parts if not part.startswith("function-")) or "(file)"
+    kind = str(item.get("type"))
+    if kind == "extra_forbidden":
+        return f"{key}: unknown key{nearest(parts[-1], known)}"
+    if kind == "missing":
+        return f"{key}: is required"
+    context = item.get("ctx")
+    if kind == "value_error" and isinstance(context, dict):
+        return f"{key}: {context.get('error')}"
+    words = str(item.get("msg", "is not valid"))
+    return f"{key}: {words[:1].lower()}{words[1:]}"
