@@ -28,6 +28,10 @@ class Conversion:
 
     `columns` names what the events select yields; `field_faults` are (column, code, predicate);
     `line_faults` (code, predicate); predicates and select speak of a raw table's columns.
+
+    `proofs` are aggregates that are true for a raw table in which nothing can be refused or
+    coerced and every time is in seconds; then `trusting`, built without checks, gives the same
+    events for less. None where no such proof is known.
     """
 
     columns: list[str] = field(default_factory=list)
@@ -37,6 +41,13 @@ class Conversion:
     line_faults: list[tuple[LineFault, str]] = field(default_factory=list)
     coerced: list[str] = field(default_factory=list)
     naive_times: list[str] = field(default_factory=list)
+    proofs: list[str] | None = field(default_factory=list)
+    trusting: "Conversion | None" = None
+
+    def prove(self, *aggregates: str) -> None:
+        """Add what must hold of the whole table for it to be clean."""
+        if self.proofs is not None:
+            self.proofs += aggregates
 
     def select_from(self, source: str) -> str:
         """Return the statement over a raw table or subquery."""
@@ -51,6 +62,7 @@ class _Value:
     present: str
     faults: list[tuple[FieldFault, str]] = field(default_factory=list)
     coerced: list[str] = field(default_factory=list)
+    proof: list[str] | None = field(default_factory=list)  # aggregates that show there is no fault
 
 
 def quote(name: str) -> str:
@@ -68,10 +80,11 @@ def literal(value: Scalar) -> str:
 
 
 class _Keys:
-    """The raw columns that a table has, as SQL by key."""
+    """The raw columns that a table has, as SQL by key; `trusted` that their values need no check."""
 
-    def __init__(self, raw_columns: list[str]) -> None:
+    def __init__(self, raw_columns: list[str], *, trusted: bool = False) -> None:
         self._names = set(raw_columns)
+        self.trusted = trusted
 
     def column(self, kind: RawKind, key: str) -> str | None:
         name = raw_name(kind, key)
@@ -126,7 +139,13 @@ def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conv
 
     `zone` is the time zone of times that name none (None: UTC is assumed).
     """
-    keys = _Keys(raw_columns)
+    result = _build(mapping, _Keys(raw_columns), zone)
+    if result.proofs is not None:
+        result.trusting = _build(mapping, _Keys(raw_columns, trusted=True), zone)
+    return result
+
+
+def _build(mapping: Mapping, keys: "_Keys", zone: str | None) -> Conversion:
     values: dict[str, str] = {}
     result = Conversion()
     for name, ways in mapping.by_stored_name.items():
@@ -148,6 +167,10 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: _Keys, zone: str | N
         for value in _way(name, kind, way, keys, zone):
             if value.present == "FALSE":
                 continue
+            if value.proof is None:
+                result.proofs = None
+            else:
+                result.prove(*value.proof)
             guard = "".join(f" AND NOT {before}" for before in taken)
             for code, predicate in value.faults:
                 result.field_faults.append((name, code, f"{value.present}{guard} AND {predicate}"))
@@ -194,7 +217,7 @@ def _convert(name: str, kind: Kind, way: Alternative, key: str, keys: _Keys, zon
     if kind is Kind.TIME:
         text = keys.column(RawKind.STRING, key)
         empty = f" AND {text} IS DISTINCT FROM ''" if text else ""
-        return _Value(_time(key, keys, zone), f"({present}{empty})")
+        return _Value(_time(key, keys, zone), f"({present}{empty})", proof=_time_proof(key, keys))
     return _numeric(kind, key, keys, present, scale(name, way))
 
 
@@ -220,7 +243,7 @@ def _text(name: str, key: str, keys: _Keys, present: str) -> _Value:
         text = f"NULLIF(regexp_extract({text}, '^[A-Za-z][A-Za-z0-9 ._-]*'), '')"
     other = keys.column(RawKind.OTHER, key)
     faults = [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")] if other else []
-    return _Value(text, present, faults)
+    return _Value(text, present, faults, proof=None if other else [])
 
 
 def _flag(key: str, keys: _Keys, present: str) -> _Value:
@@ -240,7 +263,9 @@ def _flag(key: str, keys: _Keys, present: str) -> _Value:
         coerced.append(f"COALESCE({number} IN (0, 1), FALSE)")
         known.append(coerced[-1])
     fault = f"NOT ({' OR '.join(known)})" if known else "TRUE"
-    return _Value(_coalesce(parts) if parts else "CAST(NULL AS BOOLEAN)", present, [(FieldFault.NOT_A_FLAG, fault)], coerced)
+    value = _coalesce(parts) if parts else "CAST(NULL AS BOOLEAN)"
+    only_flags = set(kinds) == {RawKind.FLAG}
+    return _Value(value, present, [(FieldFault.NOT_A_FLAG, fault)], coerced, [] if only_flags else None)
 
 
 def _number(key: str, keys: _Keys) -> str:
@@ -260,6 +285,8 @@ def _number(key: str, keys: _Keys) -> str:
 def _numeric(kind: Kind, key: str, keys: _Keys, present: str, factor: float) -> _Value:
     written = _number(key, keys)
     number = written if factor == 1.0 else f"({written} * {factor!r})"
+    if keys.trusted:
+        return _Value(number, present)
     finite = f"isfinite({number})"
     faults: list[tuple[FieldFault, str]] = [(FieldFault.NOT_FINITE, f"NOT {finite}")]
     limits = [finite]
@@ -280,7 +307,29 @@ def _numeric(kind: Kind, key: str, keys: _Keys, present: str, factor: float) -> 
         empty = f" AND trim(COALESCE({text}, 'x')) <> ''"
     if set(keys.kinds(key)) - {RawKind.NUMBER, RawKind.INTEGER}:
         faults.append((FieldFault.NOT_A_NUMBER, f"{written} IS NULL{empty}"))
-    return _Value(f"CASE WHEN {' AND '.join(limits)} THEN {number} END", present, faults, coerced)
+    sql = f"CASE WHEN {' AND '.join(limits)} THEN {number} END"
+    return _Value(sql, present, faults, coerced, _numeric_proof(kind, key, keys, number))
+
+
+def _numeric_proof(kind: Kind, key: str, keys: _Keys, number: str) -> list[str] | None:
+    """Return aggregates that are true when every number of the table is one of the kind.
+
+    DuckDB sorts NaN above infinity, so a finite maximum rules out both.
+    """
+    if set(keys.kinds(key)) != {RawKind.NUMBER}:
+        return None
+    lowest = "-1e308" if kind is Kind.NUMBER else "0"
+    highest = "100" if kind is Kind.PERCENT else "1e308"
+    proof = [f"min({number}) >= {lowest}", f"max({number}) <= {highest}"]
+    return [*proof, f"NOT bool_or({number} <> floor({number}))"] if kind is Kind.COUNT else proof
+
+
+def _time_proof(key: str, keys: _Keys) -> list[str] | None:
+    """Return aggregates that are true when every time of the table is a number of seconds."""
+    kinds = keys.kinds(key)
+    if set(kinds) != {RawKind.DECIMAL}:
+        return None
+    return [f"min({kinds[RawKind.DECIMAL]}) >= {_FIRST_S}", f"max({kinds[RawKind.DECIMAL]}) <= {_LAST_S}"]
 
 
 def _decimal(key: str, keys: _Keys) -> str:
@@ -299,17 +348,25 @@ def _decimal(key: str, keys: _Keys) -> str:
 def _time(key: str, keys: _Keys, zone: str | None) -> str:
     """Return UTC microseconds; the unit of a number is told by its magnitude, value by value."""
     number = _decimal(key, keys)
-    whole, rest = f"CAST(floor({number}) AS BIGINT)", f"CAST({number} - floor({number}) AS DECIMAL(18,9))"
-    cases = []
-    for unit, per_second in ((1_000_000, 1), (1_000, 1_000), (1, 1_000_000)):
-        part = f" + CAST(floor({rest} * {unit}) AS BIGINT)" if unit > 1 else ""
-        cases.append(f"WHEN {number} BETWEEN {_FIRST_S * per_second} AND {_LAST_S * per_second} THEN {whole} * {unit}{part}")
-    cases.append(f"WHEN {number} BETWEEN {_FIRST_S}000000000 AND {_LAST_S}000000000 THEN {whole} // 1000")
+    # A double holds seconds and milliseconds of this span to a quarter of a microsecond.
+    if keys.trusted:
+        return _scaled_us(number, 1_000_000)
+    cases = [
+        f"WHEN {number} BETWEEN {_FIRST_S * per_second} AND {_LAST_S * per_second} THEN {_scaled_us(number, unit)}"
+        for unit, per_second in ((1_000_000, 1), (1_000, 1_000), (1, 1_000_000))
+    ]
+    cases.append(
+        f"WHEN {number} BETWEEN {_FIRST_S}000000000 AND {_LAST_S}000000000 THEN CAST(floor({number}) AS BIGINT) // 1000"
+    )
     text = keys.column(RawKind.STRING, key)
     if text:
         read = _iso_us(text, zone)
         cases.append(f"WHEN {read} BETWEEN {_FIRST_S}000000 AND {_LAST_S}000000 THEN {read}")
     return "CASE " + " ".join(cases) + " END"
+
+
+def _scaled_us(number: str, unit: int) -> str:
+    return f"CAST(round(CAST({number} AS DOUBLE) * {unit}) AS BIGINT)"
 
 
 def _normal_iso(text: str) -> str:
@@ -353,6 +410,7 @@ def _line_faults(mapping: Mapping, keys: _Keys, zone: str | None, result: Conver
         result.line_faults.append((LineFault.NO_TIME, "TRUE"))
         return
     given = {key: f"({keys.present(key)}{_not_empty(key, keys)})" for key in names}
+    result.prove("(" + " OR ".join(f"bool_and({present})" for present in given.values()) + ")")
     result.line_faults.append((LineFault.NO_TIME, "NOT (" + " OR ".join(given.values()) + ")"))
     before: list[str] = []
     for key in names:
@@ -430,12 +488,13 @@ def _parts_and_wholes(values: dict[str, str], final: dict[str, str], result: Con
         if part in final and whole in final:
             predicate = f"({values[part]}) > ({values[whole]})"
             result.field_faults.append((part, FieldFault.MORE_THAN_WHOLE, predicate))
+            result.prove(f"NOT bool_or({predicate})")
             final[part] = f"CASE WHEN NOT COALESCE({quote('v_' + part)} > {quote('v_' + whole)}, FALSE) THEN {final[part]} END"
     if {"actual_tokens", "prompt_tokens", "completion_tokens"} <= set(final):
         total, prompt, completion = (values[n] for n in ("actual_tokens", "prompt_tokens", "completion_tokens"))
-        result.field_faults.append(
-            ("actual_tokens", FieldFault.TOTAL_CONTRADICTS_PARTS, f"({total}) <> ({prompt}) + ({completion})")
-        )
+        predicate = f"({total}) <> ({prompt}) + ({completion})"
+        result.field_faults.append(("actual_tokens", FieldFault.TOTAL_CONTRADICTS_PARTS, predicate))
+        result.prove(f"NOT bool_or({predicate})")
         differs = f"{quote('v_actual_tokens')} <> {quote('v_prompt_tokens')} + {quote('v_completion_tokens')}"
         final["actual_tokens"] = f"CASE WHEN NOT COALESCE({differs}, FALSE) THEN {final['actual_tokens']} END"
 
@@ -447,9 +506,9 @@ def _ends(final: dict[str, str], have: dict[str, str], result: Conversion, value
     if end is None and start is None:
         return
     if end and start:
-        result.field_faults.append(
-            ("latency_ms", FieldFault.ENDS_BEFORE_START, f"({values['ts_us']}) < ({values['started_us']})")
-        )
+        predicate = f"({values['ts_us']}) < ({values['started_us']})"
+        result.field_faults.append(("latency_ms", FieldFault.ENDS_BEFORE_START, predicate))
+        result.prove(f"NOT bool_or({predicate})")
         both = f"{end} IS NOT NULL AND {start} IS NOT NULL"
         latency = f"CASE WHEN {both} THEN CASE WHEN {end} >= {start} THEN ({end} - {start}) / 1000.0 END ELSE {latency} END"
         final["latency_ms"] = latency

@@ -159,6 +159,10 @@ class Loader:
         # A filter copies every column; the usual file, all of one dialect, is spared that.
         source = "raw_lines" if of_dialect == table.num_rows else f"(SELECT * FROM raw_lines WHERE {mine})"
         made = self._conversion(mapping, tuple(table.column_names))
+        if made.trusting is not None and self._is_clean(made, source):
+            self._keep(mapping, made.trusting, source)
+            counts.events += of_dialect
+            return of_dialect
         refused = _any(predicate for _, predicate in made.line_faults)
         census = (
             f"SELECT {_count(refused)}, {_count(_any(p for _, _, p in made.field_faults))}, "
@@ -172,15 +176,23 @@ class Loader:
             self._quarantine(self._refused(made, source, parts))
         if invalid:
             counts.invalid_values += self._note_invalid(made, source, refused)
+        self._keep(mapping, made, f"(SELECT * FROM {source} WHERE NOT ({refused}))" if bad else source)
+        counts.events += of_dialect - bad
+        return of_dialect
+
+    def _is_clean(self, made: Conversion, source: str) -> bool:
+        """Whether a few aggregates show that nothing in a raw table can be refused."""
+        proofs = " AND ".join(f"COALESCE({proof}, TRUE)" for proof in made.proofs or ["TRUE"])
+        row = self.connection.execute(f"SELECT {proofs} FROM {source}").fetchone()
+        return bool(row and row[0])
+
+    def _keep(self, mapping: Mapping, made: Conversion, source: str) -> None:
         self._widen(made.columns)
-        kept = f"(SELECT * FROM {source} WHERE NOT ({refused}))" if bad else source
         listed = ", ".join(quote(name) for name in made.columns)
         self.connection.execute(
             f"INSERT INTO {EVENTS_TABLE} (file_id, dialect, {listed}) "
-            f"SELECT {len(self.files) - 1}, '{mapping.dialect.name}', * FROM ({made.select_from(kept)})"
+            f"SELECT {len(self.files) - 1}, '{mapping.dialect.name}', * FROM ({made.select_from(source)})"
         )
-        counts.events += of_dialect - bad
-        return of_dialect
 
     def _conversion(self, mapping: Mapping, names: tuple[str, ...]) -> Conversion:
         key = (mapping.dialect.name, names)
