@@ -12,7 +12,8 @@ from quietburn.engine.base import Engine, EngineError
 from quietburn.engine.minutes import Reduction, flagged_minutes_sql, reduce_to_minutes
 from quietburn.ledger.events import STORED_AS
 from quietburn.ruleset.load import Values, bind
-from quietburn.ruleset.model import Rule, Severity, window_minutes
+from quietburn.ruleset.model import Rule, window_minutes
+from quietburn.ruleset.severity import Severity
 from quietburn.ruleset.wording import Sentences
 
 MAX_EVIDENCE = 20
@@ -76,6 +77,10 @@ class RuleResult:
     findings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
     problem: str | None = None
+
+
+class _NoEvidenceError(Exception):
+    """A run is flagged and no event counts against its subject: the rule contradicts itself."""
 
 
 @dataclass
@@ -149,6 +154,9 @@ def _evaluate(engine: Engine, rule: Rule, values: Values, reduction: Reduction) 
         findings = tuple(_findings(engine, rule, values, runs)) if runs else ()
     except EngineError:
         return RuleResult(rule, values, Outcome.ERRORED, problem="its SQL fails on this ledger")
+    except _NoEvidenceError:
+        problem = "it flags a window in which no event counts against the subject: flag and evidence contradict each other"
+        return RuleResult(rule, values, Outcome.ERRORED, problem=problem)
     return RuleResult(rule, values, Outcome.FIRED if findings else Outcome.QUIET, findings)
 
 
@@ -197,8 +205,7 @@ def _findings(engine: Engine, rule: Rule, values: Values, runs: list[_Run]) -> I
     for index, (run, row) in enumerate(zip(runs, worst, strict=True)):
         fact = facts.get(index)
         if fact is None:
-            # Flagged, yet no event counts against the subject: the rule contradicts itself.
-            raise EngineError(f"{rule.id}: a flagged run without evidence")
+            raise _NoEvidenceError
         observed = {name: _finite(row[name]) for name in rule.window.observed}
         if rule.finding.measure_name:
             observed[f"p50_{rule.finding.measure_name}"] = _finite(fact["p50"])

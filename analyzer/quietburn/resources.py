@@ -1,4 +1,4 @@
-"""Where the shipped data lies: rules, dialect mappings and templates."""
+"""Where the shipped data lies: rules, dialect mappings, templates and the rules' sample ledgers."""
 
 from functools import cache
 from pathlib import Path
@@ -14,3 +14,11 @@ def rules_dir() -> Path:
     package = Path(__file__).resolve().parent
     shipped = package / "rules"
     return shipped if shipped.is_dir() else package.parents[1] / "rules"
+
+
+@cache
+def samples_dir() -> Path:
+    """Return the folder with each rule's `fires` and `quiet` ledgers, from which alerts are tested."""
+    package = Path(__file__).resolve().parent
+    shipped = package / "samples"
+    return shipped if shipped.is_dir() else package.parents[1] / "fixtures" / "rules"

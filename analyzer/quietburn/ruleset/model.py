@@ -1,30 +1,18 @@
 """The model of a rule file: metadata, parameters, what a minute counts, when a window is flagged."""
 
 import re
-from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from quietburn.ledger.events import BY_NAME, STORED_AS
+from quietburn.ruleset.alert import Alert, Runbook
+from quietburn.ruleset.severity import Severity
 
 _WINDOW = re.compile(r"^([1-9][0-9]*)(m|h)$")
 _NAME = r"^[a-z][a-z0-9_]*$"
 Tag = Literal["prefix", "queue", "capacity", "probes", "tokens", "deadline", "answers", "retries", "failover", "readiness"]
-
-
-class Severity(StrEnum):
-    """How loud a finding is."""
-
-    PAGE = "page"
-    TICKET = "ticket"
-    INFO = "info"
-
-    @property
-    def rank(self) -> int:
-        """Return 3 for a page, 2 for a ticket, 1 for an info."""
-        return {"page": 3, "ticket": 2, "info": 1}[self.value]
 
 
 def window_minutes(length: str) -> int:
@@ -51,7 +39,8 @@ class About(_Frozen):
     """What a rule is, where it comes from, and what the ledger must carry for it.
 
     `needs` are columns as users log them. Each group of `any_of` is met by one of its
-    entries; an entry may join columns with `+`.
+    entries; an entry may join columns with `+`. `optional` are columns that it reads where they
+    are there.
     """
 
     id: str = Field(pattern=r"^[a-z][a-z0-9-]{2,60}$")
@@ -63,6 +52,7 @@ class About(_Frozen):
     tags: tuple[Tag, ...]
     needs: tuple[str, ...]
     any_of: tuple[tuple[str, ...], ...] = ()
+    optional: tuple[str, ...] = ()
     subject: tuple[Literal["route", "backend"], ...]
     aliases: tuple[str, ...] = ()
     known_gaps: tuple[str, ...] = ()
@@ -77,9 +67,9 @@ class About(_Frozen):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Return every field that is asked for, alternatives among them."""
+        """Return every field that the rule may read, alternatives and optional ones among them."""
         alternatives = (name for group in self.any_of for entry in group for name in entry.split("+"))
-        return tuple(dict.fromkeys((*self.needs, *alternatives)))
+        return tuple(dict.fromkeys((*self.needs, *alternatives, *self.optional)))
 
 
 class Parameter(_Frozen):
@@ -91,6 +81,7 @@ class Parameter(_Frozen):
     default: float | None = None
     lab: dict[str, float] = Field(default_factory=dict)
     required: bool = False
+    minimum: float | None = None
     config_key: str | None = None
     unit: str
     meaning: str
@@ -105,7 +96,10 @@ class Grade(_Frozen):
 
 
 class WindowRule(_Frozen):
-    """Which windows a rule looks at, when it flags, and what it then reports."""
+    """Which windows a rule looks at, when it flags, and what it then reports.
+
+    Observed expressions may read `grade`, the place of the grade that holds, from 0.
+    """
 
     grades: tuple[Grade, ...] = Field(min_length=1)
     observed: dict[str, str]
@@ -130,6 +124,8 @@ class Rule(_Frozen):
     minutes: dict[str, str]
     window: WindowRule
     finding: FindingText
+    alert: Alert
+    runbook: Runbook
 
     @model_validator(mode="after")
     def _consistent(self) -> "Rule":
@@ -144,6 +140,9 @@ class Rule(_Frozen):
         unknown = self.parameter_names - set(self.parameters)
         if unknown:
             raise ValueError(f"uses ${sorted(unknown)[0]}, which is not among its parameters")
+        for grade in self.alert.grades:
+            if grade.severity not in {own.severity for own in self.window.grades}:
+                raise ValueError(f"alert has a grade {grade.severity.value!r} that the window doesn't flag")
         return self
 
     @property
@@ -156,7 +155,8 @@ class Rule(_Frozen):
         """Return every SQL expression of the rule."""
         measure = [self.finding.measure] if self.finding.measure else []
         flags = [grade.flag for grade in self.window.grades]
-        return (*self.minutes.values(), *flags, *self.window.observed.values(), self.finding.evidence, *measure)
+        alerts = [grade.expr for grade in self.alert.grades]
+        return (*self.minutes.values(), *flags, *self.window.observed.values(), self.finding.evidence, *measure, *alerts)
 
     @cached_property
     def parameter_names(self) -> frozenset[str]:

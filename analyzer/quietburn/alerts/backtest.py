@@ -1,0 +1,87 @@
+"""When each alert would have fired on these nights, and whether that agrees with the classifier."""
+
+import math
+from collections.abc import Iterable
+
+from pydantic import BaseModel, ConfigDict
+
+from quietburn.alerts.prove import Verdict, prove
+from quietburn.classify import missing_fields
+from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.minutes import reduce_to_minutes
+from quietburn.ruleset.load import Values
+from quietburn.ruleset.model import Rule
+
+_DAY_US = 86_400_000_000
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AlertHistory(_Frozen):
+    """One alert over the ledger; minutes are evaluations, summed over subjects."""
+
+    rule: str
+    severity: str
+    pages: int
+    pages_a_night: float
+    minutes_flagged: int
+    minutes_firing: int
+    matched: int
+    missed: int
+    false: int
+
+
+class Backtest(_Frozen):
+    """All alerts over the ledger; `nights` is its span in days, rounded up."""
+
+    nights: int
+    alerts: list[AlertHistory]
+    not_evaluated: dict[str, list[str]]
+    without_alert: dict[str, str]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every alert fired as the classifier says."""
+        return not any(alert.missed or alert.false for alert in self.alerts)
+
+
+def backtest(engine: DuckEngine, chosen: Iterable[tuple[Rule, Values]], keep: dict[str, str] | None = None) -> Backtest:
+    """Judge every rule's alerts on the engine's events by the real promtool.
+
+    `keep` collects the generated promtool files by name. Raises PromtoolError where promtool is
+    missing or can't evaluate.
+    """
+    first, last = engine.span()
+    nights = max(1, math.ceil((last - first) / _DAY_US)) if first is not None and last is not None else 1
+    histories: list[AlertHistory] = []
+    missing: dict[str, list[str]] = {}
+    without: dict[str, str] = {}
+    ready: list[tuple[Rule, Values]] = []
+    for rule, values in chosen:
+        lacks = missing_fields(rule, values, engine)
+        if lacks:
+            missing[rule.id] = list(lacks)
+        elif rule.alert.none:
+            without[rule.id] = rule.alert.none
+        else:
+            ready.append((rule, values))
+    reduction = reduce_to_minutes(engine, ready)
+    for rule, values in ready:
+        histories += [_history(verdict, nights) for verdict in prove(engine, rule, values, reduction, keep=keep)]
+    return Backtest(nights=nights, alerts=histories, not_evaluated=missing, without_alert=without)
+
+
+def _history(verdict: Verdict, nights: int) -> AlertHistory:
+    return AlertHistory(
+        rule=verdict.rule,
+        severity=verdict.severity,
+        pages=verdict.pages,
+        pages_a_night=verdict.pages / nights,
+        minutes_flagged=verdict.flagged,
+        minutes_firing=len(verdict.actual),
+        matched=len(verdict.expected & verdict.actual),
+        missed=len(verdict.missed),
+        false=len(verdict.false),
+    )

@@ -1,0 +1,179 @@
+"""Everything that `quietburn alerts` writes, rendered in memory before a file is touched."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from quietburn.alerts.firing import runs
+from quietburn.alerts.promtool import PromtoolError, check_rules, find_promtool, run_tests
+from quietburn.alerts.prove import Expected, expect, flagged_by_subject, frames, series_for, window_grade
+from quietburn.alerts.rules import Group, Options, alerts_of, alerts_yaml, build_groups
+from quietburn.alerts.runbook import runbook_pages
+from quietburn.alerts.series import Frame, stepped_values
+from quietburn.alerts.templates import rendered
+from quietburn.engine.derive import Settings
+from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.minutes import reduce_to_minutes
+from quietburn.errors import ConfigError
+from quietburn.ledger.inputs import LedgerFile
+from quietburn.ledger.mapping import shipped_mappings
+from quietburn.resources import samples_dir
+from quietburn.ruleset.load import Values
+from quietburn.ruleset.model import Rule
+from quietburn.ruleset.severity import Severity
+
+ALERTS, TESTS, OPERATOR = "alerts.yaml", "alerts_test.yaml", "prometheusrule.yaml"
+_FIRST_LINE = (
+    "These alerts need the metrics of the gateway's ledger: they see nothing unless the ledger is exported "
+    "to Prometheus under the names used here (scrape.yaml)."
+)
+
+Chosen = list[tuple[Rule, Values]]
+Check = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The files by path relative to the output folder; `proofs` are rules and tests for each rule alone."""
+
+    files: dict[str, str]
+    proofs: dict[str, dict[str, str]]
+
+    def stale(self, folder: Path) -> list[str]:
+        """Return the files that are missing in a folder or differ from what would be written."""
+        return [name for name, text in self.files.items() if _content(folder / name) != text]
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def build_bundle(chosen: Chosen, options: Options, origin: Iterable[str] = ()) -> Bundle:
+    """Return the alert rules, their tests, the runbook and what stands beside them.
+
+    `origin` are lines for the header: where the numbers come from. The same input gives the same
+    bytes.
+    """
+    header = [_FIRST_LINE, *origin, *_revisions(chosen)]
+    groups = build_groups(chosen, options)
+    tests = {rule.id: _sample_tests(rule, values, options) for rule, values in chosen if rule.alert.grades}
+    every = [test for of_rule in tests.values() for test in of_rule]
+    page, ticket = (options.severity_labels[severity] for severity in (Severity.PAGE, Severity.TICKET))
+    files = {
+        ALERTS: alerts_yaml(groups, Options(), header),
+        TESTS: rendered("alerts_test.yaml.j2", header=header, rule_file=ALERTS, tests=every),
+        "scrape.yaml": rendered("scrape.yaml.j2"),
+        "inhibit.yaml": rendered("inhibit.yaml.j2", page=page, ticket=ticket),
+    }
+    if options.target == "operator":
+        files[OPERATOR] = alerts_yaml(groups, options, header)
+    files |= {f"runbook/{name}": text for name, text in runbook_pages(chosen).items()}
+    return Bundle(files, {rule.id: _alone(rule, values, options, tests[rule.id]) for rule, values in chosen if rule.id in tests})
+
+
+def _alone(rule: Rule, values: Values, options: Options, tests: list[dict[str, object]]) -> dict[str, str]:
+    """Return rule file and tests of one rule alone: promtool evaluates every rule in every test."""
+    group = Group("proof", tuple(alerts_of(rule, values, options)))
+    return {
+        ALERTS: alerts_yaml([group], Options(), []),
+        TESTS: rendered("alerts_test.yaml.j2", header=[], rule_file=ALERTS, tests=tests),
+    }
+
+
+def prove_bundle(bundle: Bundle) -> bool:
+    """Put a bundle through promtool; return False where promtool is not installed.
+
+    Raises ConfigError when a rule does not pass: then nothing may be shipped.
+    """
+    try:
+        find_promtool()
+    except PromtoolError:
+        return False
+    problem = check_rules(bundle.files[ALERTS])
+    if problem:
+        raise ConfigError(f"promtool refuses the generated rules, so nothing was written: {problem}")
+    for rule_id, files in bundle.proofs.items():
+        differing = run_tests(files, TESTS)
+        if differing:
+            raise ConfigError(
+                f"the alert of rule {rule_id} does not fire as the classifier says at {len(differing)} evaluations, so "
+                f"nothing was written; first: {differing[0].expr} at minute {differing[0].minute}."
+            )
+    return True
+
+
+def _revisions(chosen: Chosen) -> list[str]:
+    revisions = ", ".join(f"{rule.id} {rule.rule.revision}" for rule, _ in chosen if rule.alert.grades)
+    changed = [
+        f"{rule.id}.{name} = {value.number:g} ({value.origin})"
+        for rule, values in chosen
+        for name, value in values.items()
+        if value.origin != "default" and value.number is not None
+    ]
+    return [f"Rules and revisions: {revisions}.", *(f"Not the default: {text}" for text in changed)]
+
+
+def _sample_tests(rule: Rule, values: Values, options: Options) -> list[dict[str, object]]:
+    """Return promtool tests from a rule's own sample ledgers."""
+    tests: list[dict[str, object]] = []
+    for kind in ("fires", "quiet"):
+        path = samples_dir() / rule.id / f"{kind}.jsonl"
+        if path.is_file():
+            tests += _tests_of(rule, values, path, kind, options)
+    return tests
+
+
+def _tests_of(rule: Rule, values: Values, path: Path, kind: str, options: Options) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    alerts = alerts_of(rule, values, options)
+    with DuckEngine(known=shipped_mappings(), threads=1) as engine:
+        engine.load([LedgerFile(path.name, path)])
+        engine.prepare(Settings())
+        reduction = reduce_to_minutes(engine, [(rule, values)])
+        flagged = [
+            flagged_by_subject(engine, rule, window_grade(rule, grade), values, reduction) for grade in rule.alert.grades
+        ]
+        for number, frame in enumerate(frames(engine, rule.longest_window), start=1):
+            judged = [
+                expect(alert, grade, minutes, frame)
+                for alert, grade, minutes in zip(alerts, rule.alert.grades, flagged, strict=True)
+            ]
+            series = series_for(engine, rule, values, alerts, frame)
+            found.append({
+                "name": f"{rule.id}, {kind}, part {number}",
+                "interval": "15s",
+                "series": [{"selector": one.selector, "text": stepped_values(one, frame.minutes * 60)} for one in series],
+                "checks": [check for expected in judged for check in _checks(expected, frame)],
+            })
+    return found
+
+
+def _checks(expected: Expected, frame: Frame) -> list[Check]:
+    """Return checks inside and outside of each firing run, two minutes off its edges.
+
+    Prometheus 3 leaves out the left edge of a range, so that at the very edges versions differ;
+    what is asserted here holds in all of them.
+    """
+    wanted: set[int] = set()
+    for minutes in expected.firing.values():
+        for first, last in runs(minutes):
+            wanted |= {first - 3, first + 2, (first + last) // 2, last - 2, last + 3}
+    checks: list[Check] = [
+        {"expr": expected.selector, "minute": minute - frame.base, "labels": expected.labels_at(minute)}
+        for minute in sorted(wanted)
+        if frame.base < minute <= frame.last and _settled(expected, minute)
+    ]
+    if checks:
+        return checks
+    count = f"count_over_time({expected.selector}[{frame.minutes}m])"
+    return [{"expr": count, "minute": frame.minutes, "labels": []}]
+
+
+def _settled(expected: Expected, minute: int) -> bool:
+    """Whether no subject's firing starts or ends within two minutes of this one."""
+    return all(
+        len({(minute + off) in set(minutes) for off in (-2, -1, 0, 1, 2)}) == 1 for minutes in expected.firing.values()
+    )

@@ -1,0 +1,142 @@
+"""The metrics contract: every name that alerts and exporters use, once, and what a ledger makes of it.
+
+Each counter is a sum over `events`; labels are SQL expressions, empty where nothing is known.
+The contract's page is metrics-and-alerts; names never change their meaning.
+"""
+
+from dataclasses import dataclass
+
+_ANSWERED = "status BETWEEN 200 AND 299"
+_CODE = "COALESCE(CAST(CAST(status AS INTEGER) AS VARCHAR), '')"
+_ROUTE = ("route", "COALESCE(route, '')")
+_BACKEND = ("backend", "COALESCE(backend, '')")
+_TRAFFIC = ("traffic", "COALESCE(traffic, '')")
+
+CPU_RATIO = "quietburn_cpu_ratio"
+HOURLY_TOKEN_CAP = "quietburn_hourly_token_cap"  # noqa: S105 - a metric, not a secret
+LEDGER_LINES = "quietburn_ledger_lines_total"
+ATTEMPTS = "quietburn_attempts_total"
+REQUESTS = "quietburn_requests_total"
+
+
+@dataclass(frozen=True)
+class Count:
+    """One way in which events count: which ones, by how much, under which fixed labels."""
+
+    where: str
+    value: str = "1"
+    fixed: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter: its labels as (name, SQL), and what counts."""
+
+    name: str
+    help: str
+    labels: tuple[tuple[str, str], ...]
+    counts: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A histogram over a column in milliseconds, exported in seconds."""
+
+    name: str
+    help: str
+    labels: tuple[tuple[str, str], ...]
+    column_ms: str
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A gauge: the mean of a minute by backend, or a configured number."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+def _tokens(kind: str, value: str, where: str) -> Count:
+    return Count(where, value, (("type", kind),))
+
+
+# What single attempts are flagged for as they happen, by the value of the label `rule`.
+ATTEMPT_EVENTS = {
+    "noisy-prefix": "is_attempt AND prefix_noisy",
+    "empty": "in_request AND is_2xx AND non_empty = FALSE AND (completion_tokens > 0 OR reasoning_tokens > 0)",
+    "truncated": "in_request AND is_2xx AND complete = FALSE",
+}
+
+COUNTERS = (
+    Counter(
+        ATTEMPTS, "Attempts at any route, when they ended.",
+        (_ROUTE, _BACKEND, _TRAFFIC, ("decision", "COALESCE(decision, '')"), ("code", _CODE)), (Count("TRUE"),),
+    ),
+    Counter(
+        REQUESTS, "Requests of callers by verdict, when they were over.",
+        (_ROUTE, ("verdict", "COALESCE(verdict, '')")), (Count("decides"),),
+    ),
+    Counter(
+        "quietburn_late_answers_total", "2xx attempts that ended after the deadline of their request.",
+        (_ROUTE, _BACKEND), (Count("in_request AND is_2xx AND on_time = FALSE"),),
+    ),
+    Counter(
+        "quietburn_tokens_total", "Tokens by type; unsplit is what a total holds beyond prompt and completion.",
+        (_ROUTE, _BACKEND, _TRAFFIC),
+        (
+            _tokens("prompt", "prompt_tokens", "prompt_tokens > 0"),
+            _tokens("completion", "completion_tokens", "completion_tokens > 0"),
+            _tokens("cached", "cached_tokens", "cached_tokens > 0"),
+            _tokens("reasoning", "reasoning_tokens", "reasoning_tokens > 0"),
+            _tokens(
+                "unsplit", "tokens - COALESCE(prompt_tokens, 0) - COALESCE(completion_tokens, 0)",
+                "tokens > COALESCE(prompt_tokens, 0) + COALESCE(completion_tokens, 0)",
+            ),
+            _tokens("prompt_estimated", "prompt_tokens_est", "prompt_tokens IS NULL AND prompt_tokens_est > 0"),
+        ),
+    ),
+    Counter(
+        "quietburn_events_total", "What single attempts are flagged for, by rule.", (_ROUTE, _BACKEND),
+        tuple(Count(where, "1", (("rule", name),)) for name, where in ATTEMPT_EVENTS.items()),
+    ),
+)
+
+HISTOGRAMS = (
+    Histogram("quietburn_queue_age_seconds", "Wait in the queue.", (_ROUTE, _BACKEND), "queue_age_ms"),
+    Histogram(
+        "quietburn_deadline_slack_seconds", "Time left when admitted.",
+        (_ROUTE, ("decision", "COALESCE(decision, '')")), "deadline_slack_ms",
+    ),
+    Histogram(
+        "quietburn_attempt_duration_seconds", "Start to end of an attempt.",
+        (_ROUTE, _BACKEND, ("code", f"substr({_CODE}, 1, 1)")), "latency_ms",
+    ),
+    Histogram("quietburn_ready_duration_seconds", "Time to answer a readiness check.", (), "ready_ms"),
+)
+
+GAUGES = (
+    Gauge(CPU_RATIO, "CPU use, 0 to 1.", ("backend",)),
+    Gauge("quietburn_inflight", "Requests running.", ("backend",)),
+    Gauge("quietburn_queue_depth", "Requests waiting.", ("backend",)),
+    Gauge(HOURLY_TOKEN_CAP, "Tokens that may be spent in an hour, as configured."),
+    Gauge("quietburn_inflight_cap", "Requests that may run at once, as configured."),
+)
+
+# Series that are read from a histogram, by what they end in.
+HISTOGRAM_SUFFIXES = ("_bucket", "_count", "_sum")
+
+
+def counter_named(name: str) -> Counter | None:
+    """Return the counter of this name."""
+    return next((counter for counter in COUNTERS if counter.name == name), None)
+
+
+def histogram_of(series_name: str) -> Histogram | None:
+    """Return the histogram that a `_bucket`, `_count` or `_sum` series belongs to."""
+    return next((h for h in HISTOGRAMS if any(series_name == h.name + suffix for suffix in HISTOGRAM_SUFFIXES)), None)
+
+
+def canonical_bound(milliseconds: float) -> str:
+    """Return a bucket bound in seconds as Prometheus writes it (`0.25`, `2.0`)."""
+    return repr(float(milliseconds) / 1000)

@@ -1,0 +1,76 @@
+"""The two rates as recording rules, and burn-rate alerts on the usable-answer objective.
+
+Windows and factors are those of the SRE Workbook, chapter 5, table 5-8 (multiwindow,
+multi-burn-rate). Requests that can't be judged burn nothing and count as nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from quietburn.alerts.metrics import ATTEMPTS, REQUESTS
+from quietburn.alerts.promql import promql_number
+from quietburn.ruleset.severity import Severity
+
+RULE_ID = "usable-answer-objective"
+_WINDOWS = ("5m", "30m", "1h", "6h")
+_MIN_REQUESTS = 20  # judged requests in the long window; below it a share says little
+
+
+@dataclass(frozen=True)
+class Burn:
+    """One burn-rate alert."""
+
+    name: str
+    severity: Severity
+    window: str
+    expr: str
+    hold: str
+    keep_firing_for: str
+    summary: str
+    description: str
+
+
+def usable_record(window: str) -> str:
+    """Return the recording rule's name of the usable share over a window."""
+    return f"route:quietburn_requests:usable_ratio_rate{window}"
+
+
+def records() -> Iterator[tuple[str, str]]:
+    """Yield the recording rules: the success rate and the usable rate by route."""
+    yield "route:quietburn_attempts:success_ratio_rate5m", _share(
+        f'{ATTEMPTS}{{code=~"2.."}}', ATTEMPTS, "5m"
+    )
+    judged = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
+    for window in _WINDOWS:
+        yield usable_record(window), _share(f'{REQUESTS}{{verdict="usable"}}', judged, window)
+
+
+def _share(part: str, whole: str, window: str) -> str:
+    """Return part over whole by route; a part that was never born is zero, not absent."""
+    total = f"sum by (route) (rate({whole}[{window}]))"
+    return f"(\n  sum by (route) (rate({part}[{window}]))\n  or\n  0 * {total}\n)\n/ ({total} > 0)"
+
+
+def burn_alerts(objective: float) -> Iterator[Burn]:
+    """Yield the fast and the slow burn for an objective between 0 and 1."""
+    budget = round(1 - objective, 9)
+    yield _burn(Severity.PAGE, "1h", "5m", 14.4, budget, ("2m", "5m"))
+    yield _burn(Severity.TICKET, "6h", "30m", 6.0, budget, ("15m", "15m"))
+
+
+def _burn(severity: Severity, long: str, short: str, factor: float, budget: float, times: tuple[str, str]) -> Burn:
+    # An objective so low that the factor asks for more than everything still fires at nothing usable.
+    limit = promql_number(round(min(factor * budget, 0.999), 9))
+    judged = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
+    expr = (
+        f"(1 - {usable_record(long)} > {limit})\n"
+        f"and on (route) (1 - {usable_record(short)} > {limit})\n"
+        f"and on (route) (sum by (route) (increase({judged}[{long}])) > {_MIN_REQUESTS} - 0.5)"
+    )
+    share = "{{ $value | humanizePercentage }} of the judged requests to {{ $labels.route }} got no usable answer in " + long
+    return Burn(
+        "LLMGatewayUsableAnswersBurn", severity, long, expr, times[0], times[1],
+        "Usable answers fall short of the objective.",
+        f"{share} (threshold {factor * budget:.4g} as a share, {factor:g} times the budget). Inference: callers get less than "
+        "was promised, whatever the success rate says. Run: quietburn analyze LEDGER --since 1h",
+    )

@@ -1,0 +1,61 @@
+"""PromQL of the rule files: parameters put in, names and bounds read out."""
+
+import re
+from collections.abc import Iterable
+
+from quietburn.alerts.metrics import canonical_bound
+from quietburn.ruleset.load import Values
+
+_PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)(:le)?")
+_METRIC = re.compile(r"\bquietburn_[a-z0-9_]+")
+_BOUND = re.compile(r'\ble="([^"]+)"')
+_IN_DESCRIPTION = re.compile(r"<<([a-z][a-z0-9_]*)>>")
+
+
+def promql_number(value: float) -> str:
+    """Return a number as PromQL reads it best: exponents from 1000 on."""
+    if value == int(value) and abs(value) < 1000:
+        return str(int(value))
+    if abs(value) < 1000:
+        return repr(value)
+    mantissa, exponent = f"{value:e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}" if float(f"{value:e}") == value else repr(value)
+
+
+def bound_expression(expression: str, values: Values) -> str:
+    """Put the parameters' numbers into an expression; `$name:le` is a bucket bound in seconds."""
+
+    def put(match: re.Match[str]) -> str:
+        number = values[match[1]].number
+        if number is None:
+            raise ValueError(f"parameter {match[1]!r} has no number")
+        return canonical_bound(number) if match[2] else promql_number(number)
+
+    return _PARAMETER.sub(put, expression.strip())
+
+
+def described(text: str, values: Values) -> str:
+    """Put the parameters' numbers into a description; shares read as percentages."""
+
+    def put(match: re.Match[str]) -> str:
+        name, number = match[1], values[match[1]].number
+        if number is None:
+            return "not configured"
+        return f"{number * 100:g} %" if "share" in name else f"{number:g}"
+
+    return _IN_DESCRIPTION.sub(put, text)
+
+
+def metrics_in(expressions: Iterable[str]) -> set[str]:
+    """Return the names of the series that expressions select."""
+    return {name for expression in expressions for name in _METRIC.findall(expression)}
+
+
+def bounds_in(expressions: Iterable[str]) -> set[str]:
+    """Return the bucket bounds that expressions select, but for +Inf."""
+    return {bound for expression in expressions for bound in _BOUND.findall(expression)} - {"+Inf"}
+
+
+def one_line(expression: str) -> str:
+    """Return an expression on one line."""
+    return " ".join(expression.split())

@@ -1,0 +1,64 @@
+"""Runbook pages: one a rule with an alert, and an index."""
+
+from collections.abc import Iterable
+
+from quietburn.alerts.promql import bound_expression, one_line
+from quietburn.alerts.rules import runbook_file
+from quietburn.alerts.templates import rendered
+from quietburn.report.printable import printable
+from quietburn.ruleset.load import Values
+from quietburn.ruleset.model import Rule
+
+INDEX = "README.md"
+
+
+def runbook_pages(rules: Iterable[tuple[Rule, Values]]) -> dict[str, str]:
+    """Return the pages by file name, the index among them."""
+    rules = [(rule, values) for rule, values in rules if rule.alert.grades]
+    pages = {runbook_file(rule): _page(rule, values) for rule, values in rules}
+    listed = [
+        {"alert_name": rule.alert.name, "file": runbook_file(rule), "title": rule.rule.title, "severities": _severities(rule)}
+        for rule, _ in sorted(rules, key=lambda item: item[0].alert.name or "")
+    ]
+    return pages | {INDEX: rendered("runbook_index.md.j2", pages=listed)}
+
+
+def _severities(rule: Rule) -> list[str]:
+    return [grade.severity.value for grade in rule.alert.grades]
+
+
+def _page(rule: Rule, values: Values) -> str:
+    return rendered(
+        "runbook.md.j2",
+        alert_name=rule.alert.name,
+        title=rule.rule.title,
+        rule_id=rule.id,
+        severities=_severities(rule),
+        summary=rule.alert.summary,
+        runbook=rule.runbook,
+        graphs=[one_line(expr) for expr in _graphs(rule, values)],
+        false_positives=rule.rule.false_positives,
+        known_gaps=rule.rule.known_gaps,
+        parameters=[_parameter(rule, name, values) for name in rule.parameters],
+    )
+
+
+def _graphs(rule: Rule, values: Values) -> list[str]:
+    """Return the healthy-looking graph and the one that contradicts it."""
+    healthy = rule.runbook.graph_that_looks_fine
+    return [healthy, bound_expression(rule.alert.grades[0].expr, values)]
+
+
+def _parameter(rule: Rule, name: str, values: Values) -> dict[str, str]:
+    value = values[name]
+    return {
+        "name": name,
+        "value": "none" if value.number is None else f"{value.number:g} {rule.parameters[name].unit}",
+        "meaning": rule.parameters[name].meaning,
+        "origin": markdown_text(value.origin),
+    }
+
+
+def markdown_text(text: str) -> str:
+    """Return a text in which no Markdown acts."""
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>()#+!|~" else char for char in printable(text))

@@ -1,0 +1,223 @@
+"""A ledger as series of the metrics contract, for promtool's test input.
+
+Counters are sampled on the evaluation grid, every 15 s, and start at an explicit 0. In the held
+form each sample stands for one second more, so that ranges which leave out their left edge
+(Prometheus 3) see what those see that keep it (2.x). Gauges stand once a minute, 15 s before
+its end: inside the minute's window and no other's edge.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quietburn.alerts.metrics import (
+    CPU_RATIO,
+    HISTOGRAMS,
+    HOURLY_TOKEN_CAP,
+    Counter,
+    Histogram,
+    counter_named,
+)
+from quietburn.engine.base import Engine
+
+STEP_S = 15
+_STEP_US = STEP_S * 1_000_000
+_STEPS_A_MINUTE = 60 // STEP_S
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series: name, labels, and its points as (seconds since the test's start, value), in order."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    points: tuple[tuple[int, float], ...]
+    is_counter: bool
+
+    @property
+    def selector(self) -> str:
+        """Return the series in exposition form, empty labels left out."""
+        listed = ",".join(f'{name}="{escape_label(value)}"' for name, value in self.labels if value)
+        return f"{self.name}{{{listed}}}"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The span that a test covers, in minutes since 1970.
+
+    Events after `base` are in it; evaluations from `first` to `last` are judged, those before
+    only let windows fill.
+    """
+
+    base: int
+    first: int
+    last: int
+
+    @property
+    def minutes(self) -> int:
+        """Return how many minutes are evaluated."""
+        return self.last - self.base
+
+    def second(self, minute: int) -> int:
+        """Return a minute's end as seconds since the test's start."""
+        return (minute - self.base) * 60
+
+
+def escape_label(value: str) -> str:
+    """Return a label value for double quotes."""
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def ledger_series(
+    engine: Engine, frame: Frame, names: Iterable[str], bounds: Iterable[str], *, token_cap: float | None = None
+) -> list[Series]:
+    """Return the series of the named metrics over a frame, sorted by name and labels."""
+    wanted = set(names)
+    found: list[Series] = []
+    for name in sorted(wanted):
+        counter = counter_named(name)
+        if counter is not None:
+            found += _counter_series(engine, frame, counter)
+    for histogram in HISTOGRAMS:
+        if any(name.startswith(histogram.name) for name in wanted):
+            found += _histogram_series(engine, frame, histogram, sorted(bounds, key=float), wanted)
+    if CPU_RATIO in wanted:
+        found += _cpu_series(engine, frame)
+    if HOURLY_TOKEN_CAP in wanted and token_cap is not None:
+        every_minute = tuple((minute * 60, token_cap) for minute in range(frame.minutes + 1))
+        found.append(Series(HOURLY_TOKEN_CAP, (), every_minute, is_counter=False))
+    return sorted(found, key=lambda series: (series.name, series.labels))
+
+
+def _within(frame: Frame) -> str:
+    return f"minute > {frame.base} AND minute <= {frame.last}"
+
+
+def _step_sql(frame: Frame) -> str:
+    """Return the number of the 15 s step that an event falls into, counted from the test's start."""
+    return f"((ts_us + {_STEP_US - 1}) // {_STEP_US} - {frame.base * _STEPS_A_MINUTE})"
+
+
+def _counter_series(engine: Engine, frame: Frame, counter: Counter) -> list[Series]:
+    found = []
+    for count in counter.counts:
+        labels = ", ".join(f"{sql} AS {name}" for name, sql in counter.labels)
+        keys = ", ".join(name for name, _ in counter.labels)
+        rows = engine.select(
+            f"SELECT {keys}, step, sum(value) AS value FROM (SELECT {labels}, {_step_sql(frame)} AS step, {count.value} AS value "
+            f"FROM events WHERE ({count.where}) AND {_within(frame)}) GROUP BY {keys}, step ORDER BY {keys}, step"
+        ).to_pylist()
+        found += _grouped(counter.name, [name for name, _ in counter.labels], count.fixed, rows)
+    return found
+
+
+def _grouped(
+    name: str, keys: list[str], fixed: tuple[tuple[str, str], ...], rows: list[dict[str, object]]
+) -> list[Series]:
+    """Return counters from increments by step; rows come ordered by labels and step."""
+    by_labels: dict[tuple[str, ...], list[tuple[int, float]]] = {}
+    for row in rows:
+        points = by_labels.setdefault(tuple(str(row[key]) for key in keys), [(0, 0.0)])
+        points.append((int(str(row["step"])) * STEP_S, points[-1][1] + float(str(row["value"]))))
+    return [
+        Series(name, (*zip(keys, values, strict=True), *fixed), tuple(points), is_counter=True)
+        for values, points in by_labels.items()
+    ]
+
+
+def _histogram_series(
+    engine: Engine, frame: Frame, histogram: Histogram, bounds: list[str], wanted: set[str]
+) -> list[Series]:
+    keys = [name for name, _ in histogram.labels]
+    listed = "".join(f"{sql} AS {name}, " for name, sql in histogram.labels)
+    grouped = "".join(f"{key}, " for key in keys)
+    ways: list[tuple[str, tuple[tuple[str, str], ...], str]] = []
+    if histogram.name + "_bucket" in wanted:
+        ways += [("_bucket", (("le", b),), f"CASE WHEN value <= {float(b) * 1000!r} THEN 1 ELSE 0 END") for b in bounds]
+        ways.append(("_bucket", (("le", "+Inf"),), "1"))
+    if histogram.name + "_count" in wanted:
+        ways.append(("_count", (), "1"))
+    found = []
+    for suffix, fixed, counted in ways:
+        rows = engine.select(
+            f"SELECT {grouped}step, sum({counted}) AS value FROM (SELECT {listed}{_step_sql(frame)} AS step, "
+            f"{histogram.column_ms} AS value FROM events WHERE {histogram.column_ms} IS NOT NULL AND {_within(frame)}) "
+            f"GROUP BY {grouped}step ORDER BY {grouped}step"
+        ).to_pylist()
+        found += _grouped(histogram.name + suffix, keys, fixed, rows)
+    return found
+
+
+def _cpu_series(engine: Engine, frame: Frame) -> list[Series]:
+    rows = engine.select(
+        "SELECT COALESCE(backend, '') AS backend, minute, avg(cpu_pct) / 100 AS value FROM events "
+        f"WHERE cpu_pct IS NOT NULL AND {_within(frame)} GROUP BY COALESCE(backend, ''), minute ORDER BY 1, 2"
+    ).to_pylist()
+    by_backend: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        by_backend.setdefault(row["backend"], []).append((frame.second(row["minute"]) - STEP_S, row["value"]))
+    return [
+        Series(CPU_RATIO, (("backend", backend),), tuple(points), is_counter=False)
+        for backend, points in by_backend.items()
+    ]
+
+
+def number_text(value: float) -> str:
+    """Return a sample's value as promtool reads it exactly."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def held_values(series: Series, seconds: int, offset: int = 0) -> str:
+    """Return the values at a one-second interval: each counter sample twice, a second apart.
+
+    With an `offset` in seconds the counter is sampled off the evaluation grid, and not held.
+    """
+    if not series.is_counter:
+        return _sparse(series.points, seconds)
+    changes = dict(series.points)
+    value = 0.0
+    parts = [f"_x{offset}"] if offset else []
+    pending = sorted(changes)
+    index = 0
+    for second in range(0, seconds + 1, STEP_S):
+        while index < len(pending) and pending[index] <= second + offset:
+            value = changes[pending[index]]
+            index += 1
+        text = number_text(value)
+        parts.append(f"{text} _x{STEP_S - 1}" if offset else f"{text} {text} _x{STEP_S - 2}")
+    return " ".join(parts)
+
+
+def _sparse(points: Iterable[tuple[int, float]], seconds: int) -> str:
+    parts: list[str] = []
+    at = 0
+    for second, value in points:
+        if second > at:
+            parts.append(f"_x{second - at}")
+        parts.append(number_text(value))
+        at = second + 1
+    if at <= seconds:
+        parts.append(f"_x{seconds - at + 1}")
+    return " ".join(parts)
+
+
+def stepped_values(series: Series, seconds: int) -> str:
+    """Return the values at a 15-second interval, equal ones run together."""
+    changes = dict(series.points)
+    runs: list[tuple[str, int]] = []
+    value = "_" if not series.is_counter else "0"
+    for second in range(0, seconds + 1, STEP_S):
+        if second in changes:
+            value = number_text(changes[second])
+        elif not series.is_counter:
+            value = "_"
+        if runs and runs[-1][0] == value:
+            runs[-1] = (value, runs[-1][1] + 1)
+        else:
+            runs.append((value, 1))
+    return " ".join(_run_text(text, count) for text, count in runs)
+
+
+def _run_text(text: str, count: int) -> str:
+    if text == "_":
+        return f"_x{count}"
+    return text if count == 1 else f"{text}x{count - 1}"

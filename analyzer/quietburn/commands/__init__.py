@@ -1,0 +1,1 @@
+"""Commands: flags in, one call each, rendering and exit status out."""

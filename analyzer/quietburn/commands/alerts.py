@@ -1,0 +1,111 @@
+"""`quietburn alerts`: alert rules, their promtool tests and the runbook."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quietburn.commands import options
+from quietburn.errors import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from quietburn.alerts.bundle import Bundle, Chosen
+    from quietburn.analysis import Request
+
+
+class Target(StrEnum):
+    """Form of the rule file."""
+
+    PROMETHEUS = "prometheus"
+    OPERATOR = "operator"
+
+
+def alerts(
+    ledgers: options.Ledgers = None,
+    out: Annotated[Path, typer.Option(help="Folder to write into.")] = Path("quietburn-alerts"),
+    target: Annotated[Target, typer.Option(help="operator adds a PrometheusRule resource.")] = Target.PROMETHEUS,
+    runbook_url: Annotated[str | None, typer.Option(help="Address under which the runbook's pages will be found.")] = None,
+    dashboard_url: Annotated[str | None, typer.Option(help="Address of the dashboard that the alerts link to.")] = None,
+    team: Annotated[str | None, typer.Option(help="Label `team` of every alert.")] = None,
+    objective: Annotated[str, typer.Option(help="Objective of the usable-answer rate.")] = "99%",
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when the folder is not current.")] = False,
+    tz: options.Zone = None,
+    dialect: options.Dialect = None,
+    map_file: options.MapFile = None,
+    set_: options.Set = None,
+    only: options.Only = None,
+    skip: options.Skip = None,
+    config: options.ConfigFile = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write alert rules, their promtool tests and the runbook; with a ledger, its numbers are used."""
+    from quietburn.alerts.bundle import build_bundle, prove_bundle
+    from quietburn.alerts.rules import Options
+
+    request = options.request_from(
+        tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip, config=config
+    )
+    chosen, origin = _chosen(ledgers or [], request)
+    made = Options(
+        target=target.value, runbook_url=_url(runbook_url, "--runbook-url"), dashboard_url=_url(dashboard_url, "--dashboard-url"),
+        team=team, objective=_objective(objective),
+    )
+    bundle = build_bundle(chosen, made, origin)
+    if check:
+        _check(bundle, out, quiet=quiet)
+        return
+    proven = prove_bundle(bundle)
+    _write(bundle, out)
+    if not quiet:
+        proof = "proven by promtool" if proven else "NOT proven here: promtool is not installed; run promtool test rules on them"
+        sys.stderr.write(f"quietburn: {len(bundle.files)} files in {out}, {proof}.\n")
+
+
+def _chosen(ledgers: list[str], request: "Request") -> tuple["Chosen", list[str]]:
+    """Return the rules with their numbers, and where these come from for the header."""
+    from quietburn.analysis import analyzing, configured_rules
+
+    if not ledgers:
+        return configured_rules(request), ["No ledger was given: the numbers are the rules' defaults and the configuration's."]
+    with analyzing(ledgers, request) as analysis:
+        ledger = analysis.report.ledger
+        names = ", ".join(file.path for file in ledger.files)
+        span = f"{ledger.first_ts} to {ledger.last_ts}" if ledger.first_ts else "no times"
+        return analysis.rules, [f"Numbers that the ledger settles are taken from it: {names} ({span})."]
+
+
+def _url(address: str | None, flag: str) -> str | None:
+    if address is not None and not address.startswith(("https://", "http://")):
+        raise UsageError(f"{flag} {address!r}: write an absolute address that begins with https://.")
+    return address
+
+
+def _objective(text: str) -> float:
+    from quietburn.numbers import parse_share
+
+    share = parse_share(text, "--objective")
+    if not 0 < share < 1:
+        raise UsageError(f"--objective {text!r}: write a share between 0 and 100 %, such as 99%.")
+    return share
+
+
+def _check(bundle: "Bundle", out: Path, *, quiet: bool) -> None:
+    stale = bundle.stale(out)
+    if stale:
+        if not quiet:
+            sys.stderr.write(f"quietburn: not current in {out}: {', '.join(stale)}. Run the command without --check.\n")
+        raise typer.Exit(ExitStatus.FINDINGS)
+
+
+def _write(bundle: "Bundle", out: Path) -> None:
+    from quietburn.ledger.inputs import os_words
+    from quietburn.output import replace_file
+
+    try:
+        for name, text in bundle.files.items():
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(out / name, text)
+    except OSError as problem:
+        raise UsageError(f"--out {out}: can't be written ({os_words(problem)}).") from None

@@ -1,0 +1,55 @@
+"""Options that several commands share, once."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from quietburn.analysis import Request
+
+Ledgers = Annotated[list[str] | None, typer.Argument(help="JSONL files, folders of them, or - for standard input.")]
+Since = Annotated[str | None, typer.Option(help="Only from this time on: ISO, or back from now (24h, 15m).")]
+Until = Annotated[str | None, typer.Option(help="Only before this time: ISO, or back from now.")]
+LastNight = Annotated[bool, typer.Option("--last-night", help="From 18:00 yesterday to 09:00 today, local.")]
+Zone = Annotated[str | None, typer.Option(help="Zone of times that name none, such as Europe/Berlin (else UTC).")]
+Dialect = Annotated[str | None, typer.Option(help="Read every line as this dialect instead of detecting it.")]
+MapFile = Annotated[Path | None, typer.Option("--map", help="A mapping file for a dialect of your own.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="Set a rule's parameter: RULE.PARAMETER=NUMBER.")]
+Only = Annotated[list[str] | None, typer.Option(help="Evaluate only this rule (may be repeated).")]
+Skip = Annotated[list[str] | None, typer.Option(help="Leave this rule out (may be repeated).")]
+ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (else quietburn.toml, found upward).")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on standard error but errors.")]
+
+
+def request_from(
+    *,
+    since: str | None = None,
+    until: str | None = None,
+    last_night: bool = False,
+    tz: str | None = None,
+    dialect: str | None = None,
+    map_file: Path | None = None,
+    settings: list[str] | None = None,
+    only: list[str] | None = None,
+    skip: list[str] | None = None,
+    config: Path | None = None,
+) -> "Request":
+    """Return what the shared flags ask for. Raises QuietburnError naming the flag."""
+    from quietburn.analysis import Request
+    from quietburn.config import load_config
+    from quietburn.ledger.mapping import load_mapping
+    from quietburn.timerange import span, zone_of
+
+    configuration = load_config(config)
+    zone_name = tz or configuration.tz
+    return Request(
+        config=configuration,
+        span=span(since, until, last_night=last_night, zone=zone_of(zone_name)),
+        zone="UTC" if zone_name and zone_name.upper() == "UTC" else zone_name,
+        dialect=dialect,
+        mapping=load_mapping(map_file) if map_file else None,
+        settings=tuple(settings or ()),
+        only=tuple(only or ()),
+        skip=tuple(skip or ()),
+    )
