@@ -1,7 +1,9 @@
 """The main job as a function: ledgers in, report out."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from quietburn.answers import Rates, failure_domains, measure_rates
 from quietburn.classify import Outcome, RuleResult, classify
@@ -9,7 +11,7 @@ from quietburn.config import Config
 from quietburn.engine.derive import DeadlineDefault, Settings
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.errors import InputError, UsageError
-from quietburn.ledger.inputs import LedgerFile, find_ledgers
+from quietburn.ledger.inputs import find_ledgers
 from quietburn.ledger.load import FileCounts
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.mapping import shipped_mappings
@@ -26,7 +28,8 @@ class Request:
     """What one analysis is asked: which lines, which rules, which numbers.
 
     `dialect` forces a shipped dialect, `mapping` offers one more; `settings` are
-    `RULE.PARAMETER=NUMBER`; `zone` is the zone of times that name none.
+    `RULE.PARAMETER=NUMBER`; `zone` is the zone of times that name none; `store` a DuckDB file
+    that keeps what is loaded (without ledgers it is what gets analyzed).
     """
 
     config: Config = field(default_factory=Config)
@@ -39,6 +42,17 @@ class Request:
     skip: tuple[str, ...] = ()
     rules: tuple[Rule, ...] | None = None
     threads: int | None = None
+    store: Path | None = None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis while its events can still be asked: the report, the engine, and what shaped its views."""
+
+    report: Report
+    engine: DuckEngine
+    settings: Settings
+    rules: list[tuple[Rule, Values]]
 
 
 def analyze(
@@ -48,22 +62,36 @@ def analyze(
 
     Raises QuietburnError for what can't be used: a ledger, a rule, a parameter.
     """
+    with analyzing(paths, request, progress) as analysis:
+        return analysis.report
+
+
+@contextmanager
+def analyzing(
+    paths: Iterable[str], request: Request | None = None, progress: Callable[[int], None] | None = None
+) -> Iterator[Analysis]:
+    """Read ledgers, classify, and give the report together with the engine, which is closed afterwards.
+
+    Raises QuietburnError as `analyze` does.
+    """
     request = request or Request()
     every = request.rules if request.rules is not None else shipped_rules()
     chosen = choose(every, request.only, request.skip)
     given = _given(request, every)
-    ledgers = find_ledgers(list(paths))
+    paths = list(paths)
+    ledgers = find_ledgers(paths) if paths or request.store is None else []
     known, forced = _dialects(request)
-    with DuckEngine(zone=request.zone, known=known, forced=forced, threads=request.threads) as engine:
+    with DuckEngine(zone=request.zone, known=known, forced=forced, threads=request.threads, database=request.store) as engine:
         engine.load(ledgers, progress)
         _refuse_without_requests(engine.files)
         dialects = frozenset(engine.loader.mappings)
-        settings = _settings(request, engine, ledgers)
+        settings = _settings(request, engine)
         engine.prepare(settings)
         rules = [(rule, _values(rule, dialects, request.config, given)) for rule in chosen]
         results = classify(engine, rules, _cannot_tell(engine.loader.mappings))
         rates = measure_rates(engine, engine.coverage, settings)
-        return build.report(engine, rates, results, failure_domains(engine), _notices(engine, rates, results, settings, request))
+        notices = _notices(engine, rates, results, settings, request)
+        yield Analysis(build.report(engine, rates, results, failure_domains(engine), notices), engine, settings, rules)
 
 
 def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value]]:
@@ -117,7 +145,7 @@ def _refuse_without_requests(files: list[FileCounts]) -> None:
             )
 
 
-def _settings(request: Request, engine: DuckEngine, ledgers: list[LedgerFile]) -> Settings:
+def _settings(request: Request, engine: DuckEngine) -> Settings:
     deadlines = request.config.deadlines
     origin = request.config.origin or "configuration"
     defaults = [
@@ -137,7 +165,8 @@ def _settings(request: Request, engine: DuckEngine, ledgers: list[LedgerFile]) -
         until_us=request.span.until_us,
         deadlines=tuple(defaults),
         length_is_complete=request.config.length_is_complete,
-        file_labels=tuple(ledger.label for ledger in ledgers),
+        file_labels=engine.loader.labels(),
+        file_ids=tuple(counts.file_id for counts in engine.files) if request.store is not None else None,
     )
 
 
@@ -184,3 +213,12 @@ def _notices(
 def with_zone(request: Request, zone: str | None) -> Request:
     """Return the request with another zone for times that name none."""
     return replace(request, zone=zone)
+
+
+def configured_rules(request: Request) -> list[tuple[Rule, Values]]:
+    """Return the chosen rules with the numbers that they take without any ledger."""
+    every = request.rules if request.rules is not None else shipped_rules()
+    given = _given(request, every)
+    return [
+        (rule, _values(rule, frozenset(), request.config, given)) for rule in choose(every, request.only, request.skip)
+    ]

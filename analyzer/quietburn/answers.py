@@ -1,16 +1,15 @@
 """Requests, verdicts and the rates over them; the one place where a rate is computed."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quietburn.engine.base import Engine
 from quietburn.engine.derive import CRITERIA, Coverage, Settings, request_within
+from quietburn.intervals import wilson
 
 VERDICTS = ("usable", "unknown", "late", "truncated", "empty", "abandoned", "refused", "failed", "invalid")
 FALSE_SUCCESSES = ("late", "truncated", "empty")
 NOT_VALID = ("invalid", "abandoned")
-_Z95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
 
 
 @dataclass(frozen=True)
@@ -107,18 +106,6 @@ class Rates:
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
-
-
-def wilson(successes: int, total: int) -> tuple[float, float]:
-    """Return Wilson's 95 % score interval for a proportion (Wilson 1927). Needs total > 0."""
-    p = successes / total
-    z2 = _Z95 * _Z95
-    centre = (p + z2 / (2 * total)) / (1 + z2 / total)
-    half = _Z95 * math.sqrt(p * (1 - p) / total + z2 / (4 * total * total)) / (1 + z2 / total)
-    # At the edges rounding leaves a hair outside of [0, 1], or off the exact 0 and 1.
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == total else min(1.0, centre + half)
-    return low, high
 
 
 def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rates:

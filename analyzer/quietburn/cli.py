@@ -2,13 +2,19 @@
 
 import io
 import json
+import os
 import sys
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quietburn.commands.alerts import alerts as alerts_command
+from quietburn.commands.backtest import backtest as backtest_command
+from quietburn.commands.compare import compare as compare_command
+from quietburn.commands.gate import gate as gate_command
 from quietburn.errors import ExitStatus, InputError, QuietburnError, UsageError
 
 if TYPE_CHECKING:
@@ -68,23 +74,27 @@ def analyze(
     if json_schema:
         _print_schema(output)
         return
-    from quietburn.analysis import Request
-    from quietburn.analysis import analyze as run
     from quietburn.config import load_config
     from quietburn.ledger.mapping import load_mapping
-    from quietburn.output import write_result
+    from quietburn.numbers import parse_share
     from quietburn.timerange import span, zone_of
 
     limit = parse_share(max_quarantined, "--max-quarantined")
     configuration = load_config(config)
     zone_name = tz or configuration.tz
-    zone = zone_of(zone_name)
+    asked = span(since, until, last_night=last_night, zone=zone_of(zone_name))
+    mapping = load_mapping(map_file) if map_file else None
+    # Only now what takes long to import: a wrong call is answered at once.
+    from quietburn.analysis import Request
+    from quietburn.analysis import analyze as run
+    from quietburn.output import write_result
+
     request = Request(
         config=configuration,
-        span=span(since, until, last_night=last_night, zone=zone),
+        span=asked,
         zone="UTC" if zone_name and zone_name.upper() == "UTC" else zone_name,
         dialect=dialect,
-        mapping=load_mapping(map_file) if map_file else None,
+        mapping=mapping,
         settings=tuple(set_ or ()),
         only=tuple(only or ()),
         skip=tuple(skip or ()),
@@ -102,15 +112,18 @@ def analyze(
 
 def _rendered(report: "Report", output_format: ReportFormat, output: Path | None, *, verbose: bool) -> str:
     if output_format is ReportFormat.JSON:
-        return json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+        from quietburn.report.printable import inert_json
+
+        return inert_json(json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True, allow_nan=False)) + "\n"
     from rich.console import Console
 
     from quietburn.report.text import render_text
 
-    to_terminal = output is None and sys.stdout.isatty()
+    to_terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
     buffer = io.StringIO()
     width = Console().width if to_terminal else 100
-    render_text(report, Console(file=buffer, width=width, force_terminal=to_terminal, legacy_windows=False), verbose=verbose)
+    styled = to_terminal and not os.environ.get("NO_COLOR")  # without colour, bold and dim are escapes all the same
+    render_text(report, Console(file=buffer, width=width, force_terminal=styled, legacy_windows=False), verbose=verbose)
     return buffer.getvalue()
 
 
@@ -125,12 +138,12 @@ def _exit_for(report: "Report", fail_on: FailOn, max_quarantined: float, *, quie
         if not quiet:
             _say(
                 f"could not be judged: {counted:,} of {report.ledger.lines:,} lines were refused, more than "
-                f"--max-quarantined allows ({max_quarantined:.0%}). See the report's quarantine for the reasons."
+                f"--max-quarantined allows ({max_quarantined * 100:g}%). See the report's quarantine for the reasons."
             )
         raise typer.Exit(ExitStatus.UNDECIDED)
     if fail_on is FailOn.NEVER:
         return
-    from quietburn.ruleset.model import Severity
+    from quietburn.ruleset.severity import Severity
 
     asked = Severity(fail_on.value).rank
     if any(Severity(finding.severity).rank >= asked for finding in report.findings):
@@ -141,18 +154,8 @@ def _print_schema(output: Path | None) -> None:
     from quietburn.output import write_result
     from quietburn.report.model import Report
 
-    write_result(json.dumps(Report.model_json_schema(mode="serialization"), indent=2) + "\n", output)
-
-
-def parse_share(text: str, flag: str) -> float:
-    """Return a share from `5%` or `0.05`. Raises UsageError naming the flag."""
-    try:
-        share = float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise UsageError(f"{flag} {text!r}: write a share such as 5% or 0.05.")
-    return share
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Report.model_json_schema(mode="serialization")}
+    write_result(json.dumps(schema, indent=2) + "\n", output)
 
 
 @rules_app.command("list")
@@ -211,6 +214,8 @@ def fingerprint(
 
     if scrubber not in SCRUBBERS:
         raise UsageError(f"--scrubber {scrubber}: there are {', '.join(str(n) for n in SCRUBBERS)}.")
+    if sys.stdin is None:
+        raise InputError("standard input: is closed; write {\"prefix\": \"...\"} to it.")
     try:
         payload = json.loads(sys.stdin.buffer.read())
     except (ValueError, RecursionError):
@@ -222,26 +227,37 @@ def fingerprint(
     typer.echo(json.dumps({"fp": result.fp, "stable_len": result.stable_len, "stripped_clock": result.stripped_clock}))
 
 
+app.command("alerts")(alerts_command)
+app.command("backtest")(backtest_command)
+app.command("gate")(gate_command)
+app.command("compare")(compare_command)
+
+
 def _say(text: str) -> None:
     """Write one line to standard error, inert whatever a file's name holds."""
     from quietburn.report.printable import printable
 
-    sys.stderr.write(f"quietburn: {printable(text)}\n")
+    with suppress(OSError, AttributeError):  # a standard error that is full, closed or not there changes no exit status
+        sys.stderr.write(f"quietburn: {printable(text)}\n")
 
 
 def main() -> None:
     """Run the command; every way out is an exit status and at most one line of error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what this locale can't write is shown as its escape
     try:
-        status = app(standalone_mode=False)
+        status = app(standalone_mode=False, prog_name="quietburn")
+        if status == ExitStatus.INTERRUPTED:  # Typer turns Ctrl-C into this status, without a word
+            _say("interrupted.")
     except QuietburnError as problem:
         _say(str(problem))
         status = problem.status
     except (typer.Abort, KeyboardInterrupt):
         _say("interrupted.")
         status = ExitStatus.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; what Python would flush at exit goes nowhere.
-        sys.stdout = None
+    except SystemExit:
+        # Whoever read our output has seen enough (Typer's way of saying so): that is no finding.
         status = ExitStatus.DONE
     except Exception as problem:  # noqa: BLE001 - the last resort: a user never sees a traceback
         status = _unexpected(problem)
@@ -250,9 +266,17 @@ def main() -> None:
 
 def _unexpected(problem: Exception) -> int:
     shown = getattr(problem, "format_message", None)
-    if callable(shown):  # a call that click could not read
-        _say(f"{shown()} See --help.".replace("\n", " "))
+    if type(problem).__name__ == "NoArgsIsHelpError" and callable(shown):
+        typer.echo(shown())
+        _say("no command was given; name one of those above.")
         return ExitStatus.UNUSABLE
+    if callable(shown):  # a call that click could not read
+        words = " ".join(shown().replace("Value error, ", "").split())
+        _say(f"{words}{'' if words.endswith(('.', '?')) else '.'} See --help.")
+        return ExitStatus.UNUSABLE
+    if isinstance(problem, RuntimeError) and str(problem) == "Query interrupted":  # DuckDB's word for Ctrl-C
+        _say("interrupted.")
+        return ExitStatus.INTERRUPTED
     if isinstance(problem, MemoryError) or type(problem).__name__ == "OutOfMemoryException":
         _say("ran out of memory. Read fewer files at once, or a shorter span.")
         return ExitStatus.UNUSABLE

@@ -2,47 +2,73 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from quietburn.errors import ConfigError
 from quietburn.wording import validation_problems
 
 FILE_NAME = "quietburn.toml"
+PROJECT_FILE = "pyproject.toml"
+
+# Strict: TOML has types, so `"5"` and `true` are mistakes and not numbers.
+_MODEL = ConfigDict(frozen=True, extra="forbid", strict=True)
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Deadlines(BaseModel):
     """Deadlines in ms that the ledger doesn't carry: for all, or by route, model or tenant."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _MODEL
 
-    default: PositiveFloat | None = None
-    route: dict[str, PositiveFloat] = Field(default_factory=dict)
-    model: dict[str, PositiveFloat] = Field(default_factory=dict)
-    tenant: dict[str, PositiveFloat] = Field(default_factory=dict)
+    default: Positive | None = None
+    route: dict[str, Positive] = Field(default_factory=dict)
+    model: dict[str, Positive] = Field(default_factory=dict)
+    tenant: dict[str, Positive] = Field(default_factory=dict)
+
+
+def _one_deadline(value: object) -> object:
+    """Take a single number as the default of all."""
+    return value if value is None or isinstance(value, dict | Deadlines) else {"default": value}
+
+
+class GateSettings(BaseModel):
+    """What `gate` asks, where no flag says otherwise; shares from 0 to 1."""
+
+    model_config = _MODEL
+
+    min_usable: Share | None = None
+    max_gap: Share | None = None
+    max_drop: Share | None = None
+    max_invalid_rise: Share | None = None
+    require: list[Literal["on_time", "complete", "non_empty"]] = Field(default_factory=list)
+    undecided: Literal["pass", "fail"] | None = None
+    point: bool = False
+    acceptance: bool = False
 
 
 class Config(BaseModel):
     """The configuration; every key is optional. `origin` is the file that it was read from."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _MODEL
 
-    deadline_ms: PositiveFloat | Deadlines | None = None
-    hourly_token_cap: PositiveFloat | None = None
+    deadline_ms: Annotated[Deadlines | None, BeforeValidator(_one_deadline)] = None
+    hourly_token_cap: Positive | None = None
     max_retries: int | None = Field(default=None, ge=0)
     inflight_cap: int | None = Field(default=None, ge=1)
     tz: str | None = None
     length_is_complete: bool = True
-    rules: dict[str, dict[str, float]] = Field(default_factory=dict)
+    rules: dict[str, dict[str, Finite]] = Field(default_factory=dict)
+    gate: GateSettings = Field(default_factory=GateSettings)
     origin: str | None = Field(default=None, exclude=True)
 
     @property
     def deadlines(self) -> Deadlines:
-        """Return the configured deadlines, a single number as the default of all."""
-        if isinstance(self.deadline_ms, Deadlines):
-            return self.deadline_ms
-        return Deadlines(default=self.deadline_ms)
+        """Return the configured deadlines; none where none is configured."""
+        return self.deadline_ms or Deadlines()
 
 
 def load_config(path: Path | None, start: Path | None = None) -> Config:
@@ -51,33 +77,47 @@ def load_config(path: Path | None, start: Path | None = None) -> Config:
     Without any, an empty one. Raises ConfigError naming the file and every bad key.
     """
     if path is not None:
-        return _read(path, _toml(path), named=True)
+        table = _table(path)
+        if table is None:
+            raise ConfigError(f"configuration {path}: has no [tool.quietburn] table.")
+        return _read(path, table)
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
-        if (folder / FILE_NAME).is_file():
-            return _read(folder / FILE_NAME, _toml(folder / FILE_NAME), named=False)
-        project = folder / "pyproject.toml"
-        if project.is_file():
-            table = _toml(project).get("tool", {}).get("quietburn")
+        for found in (folder / FILE_NAME, folder / PROJECT_FILE):
+            table = _table(found) if found.is_file() else None
             if table is not None:
-                return _read(project, {"tool": {"quietburn": table}}, named=False)
+                return _read(found, table)
     return Config()
+
+
+def _table(path: Path) -> dict[str, Any] | None:
+    """Return the configuration's table; None where a pyproject.toml has none."""
+    content = _toml(path)
+    if path.name != PROJECT_FILE:
+        return content
+    tools = content.get("tool", {})
+    table = tools.get("quietburn") if isinstance(tools, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"configuration {path}: tool.quietburn: should be a table, [tool.quietburn].")
+    return table
 
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise ConfigError(f"configuration {path}: can't be read: {problem}.") from None
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as problem:
+        raise ConfigError(f"configuration {path}: can't be read ({(problem.strerror or str(problem)).lower()}).") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"configuration {path}: not valid UTF-8; save it as UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise ConfigError(f"configuration {path}: not valid TOML: {problem}.") from None
 
 
-def _read(path: Path, content: dict[str, Any], *, named: bool) -> Config:
-    if path.name == "pyproject.toml":
-        content = content.get("tool", {}).get("quietburn", {})
-        if named and not content:
-            raise ConfigError(f"configuration {path}: has no [tool.quietburn] table.")
+def _read(path: Path, content: dict[str, Any]) -> Config:
+    if "origin" in content:  # ours, for the report; no key of the file
+        raise ConfigError(f"configuration {path}: origin: unknown key.")
     try:
         return Config.model_validate(content | {"origin": str(path)})
     except ValidationError as problem:
-        known = [*Config.model_fields, *Deadlines.model_fields]
+        known = [name for name in (*Config.model_fields, *Deadlines.model_fields, *GateSettings.model_fields) if name != "origin"]
         raise ConfigError(f"configuration {path}: " + "; ".join(validation_problems(problem, known)) + ".") from None

@@ -20,5 +20,5 @@ def rules_dir() -> Path:
 def samples_dir() -> Path:
     """Return the folder with each rule's `fires` and `quiet` ledgers, from which alerts are tested."""
     package = Path(__file__).resolve().parent
-    shipped = package / "samples"
+    shipped = package / "sample_ledgers"
     return shipped if shipped.is_dir() else package.parents[1] / "fixtures" / "rules"

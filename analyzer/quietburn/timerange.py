@@ -2,14 +2,16 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from quietburn.errors import UsageError
+from quietburn.wording import nearest
 
 _RELATIVE = re.compile(r"^([0-9]+(?:\.[0-9]+)?)([smhd])$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _NIGHT_STARTS, _NIGHT_ENDS = time(18), time(9)
+_NO_PLACES = frozenset({"localtime", "posixrules", "Factory"})  # in the folder of zones, but not one of them
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,13 @@ def zone_of(name: str | None) -> tzinfo | None:
     """Return a named time zone. Raises UsageError for an unknown one."""
     if name is None:
         return None
-    try:
-        return UTC if name.upper() == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise UsageError(f"--tz {name!r}: no such time zone; write one like Europe/Berlin or UTC.") from None
+    if name.upper() == "UTC":
+        return UTC
+    known = available_timezones() - _NO_PLACES
+    if name not in known:
+        hint = nearest(name, known) or "; write one like Europe/Berlin or UTC"
+        raise UsageError(f"tz {name!r}: no such time zone{hint}.")
+    return ZoneInfo(name)
 
 
 def span(
@@ -42,15 +47,19 @@ def span(
     if last_night:
         if since or until:
             raise UsageError("--last-night already names a span; leave --since and --until out.")
-        local = now.astimezone(zone)
-        today = local.date()
-        start = datetime.combine(today - timedelta(days=1), _NIGHT_STARTS, local.tzinfo)
-        end = datetime.combine(today, _NIGHT_ENDS, local.tzinfo)
-        return Span(microseconds(start), microseconds(end))
+        today = now.astimezone(zone).date()
+        yesterday = today - timedelta(days=1)
+        return Span(_clock(yesterday, _NIGHT_STARTS, zone), _clock(today, _NIGHT_ENDS, zone))
     found = Span(_moment("--since", since, zone, now), _moment("--until", until, zone, now))
     if found.since_us is not None and found.until_us is not None and found.since_us >= found.until_us:
         raise UsageError("--since is not before --until; the span is empty.")
     return found
+
+
+def _clock(day: date, clock: time, zone: tzinfo | None) -> int:
+    """Return a wall-clock time, each with the offset of its own moment (a night may change it)."""
+    naive = datetime.combine(day, clock)
+    return microseconds(naive.replace(tzinfo=zone) if zone else naive.astimezone())
 
 
 def _moment(flag: str, text: str | None, zone: tzinfo | None, now: datetime) -> int | None:

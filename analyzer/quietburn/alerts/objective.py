@@ -60,17 +60,19 @@ def burn_alerts(objective: float) -> Iterator[Burn]:
 
 def _burn(severity: Severity, long: str, short: str, factor: float, budget: float, times: tuple[str, str]) -> Burn:
     # An objective so low that the factor asks for more than everything still fires at nothing usable.
-    limit = promql_number(round(min(factor * budget, 0.999), 9))
+    share = round(min(factor * budget, 0.999), 9)
+    limit = promql_number(share)
     judged = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
     expr = (
         f"(1 - {usable_record(long)} > {limit})\n"
         f"and on (route) (1 - {usable_record(short)} > {limit})\n"
         f"and on (route) (sum by (route) (increase({judged}[{long}])) > {_MIN_REQUESTS} - 0.5)"
     )
-    share = "{{ $value | humanizePercentage }} of the judged requests to {{ $labels.route }} got no usable answer in " + long
+    observed = "{{ $value | humanizePercentage }} of the judged requests to {{ $labels.route }} got no usable answer in " + long
+    times_budget = f", {factor:g} times the budget" if share == round(factor * budget, 9) else ""
     return Burn(
         "LLMGatewayUsableAnswersBurn", severity, long, expr, times[0], times[1],
         "Usable answers fall short of the objective.",
-        f"{share} (threshold {factor * budget:.4g} as a share, {factor:g} times the budget). Inference: callers get less than "
-        "was promised, whatever the success rate says. Run: quietburn analyze LEDGER --since 1h",
+        f"{observed} (threshold {share * 100:.4g} %{times_budget}). Inference: callers get less than was promised, "
+        "whatever the success rate says. Run: quietburn analyze LEDGER --since 1h",
     )

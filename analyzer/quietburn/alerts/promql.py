@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 
 from quietburn.alerts.metrics import canonical_bound
 from quietburn.ruleset.load import Values
@@ -13,13 +14,13 @@ _IN_DESCRIPTION = re.compile(r"<<([a-z][a-z0-9_]*)>>")
 
 
 def promql_number(value: float) -> str:
-    """Return a number as PromQL reads it best: exponents from 1000 on."""
-    if value == int(value) and abs(value) < 1000:
-        return str(int(value))
+    """Return a number as PromQL reads it best, and exactly: exponents from 1000 on."""
     if abs(value) < 1000:
-        return repr(value)
-    mantissa, exponent = f"{value:e}".split("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}" if float(f"{value:e}") == value else repr(value)
+        return str(int(value)) if value == int(value) else repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    fraction = "." + "".join(rest) if rest else ""
+    return f"{'-' if sign else ''}{first}{fraction}e{int(exponent) + len(rest)}"
 
 
 def bound_expression(expression: str, values: Values) -> str:

@@ -127,7 +127,9 @@ def _ledger_group(options: Options) -> Group:
     """Return the companion: without lines read, every other alert here is blind."""
     alert = AlertRule(
         "LLMGatewayLedgerSilent",
-        f"absent({LEDGER_LINES})\nor\n(sum(increase({LEDGER_LINES}[10m])) < 0.5)",
+        # What was not scraped ten minutes ago has not been silent for ten minutes.
+        f"absent({LEDGER_LINES})\nor\n(\n  (sum(increase({LEDGER_LINES}[10m])) < 0.5)\n"
+        f"  and on () (sum({LEDGER_LINES} offset 10m) >= 0)\n)",
         "2m", "5m", labels(Severity.TICKET, "ledger-silent", options),
         annotations(
             "No line of the gateway's ledger was read for ten minutes.",

@@ -10,8 +10,18 @@ from quietburn.resources import rules_dir
 
 
 def quoted(value: object) -> str:
-    """Return a YAML string in double quotes (JSON's form is YAML's)."""
-    return json.dumps(str(value), ensure_ascii=True)
+    """Return a YAML string in double quotes: JSON's form, but one escape for each character beyond ASCII.
+
+    JSON's pairs of surrogates are no characters in YAML.
+    """
+    text = json.dumps(str(value), ensure_ascii=False)
+    return "".join(char if " " <= char <= "~" else _yaml_escape(ord(char)) for char in text)
+
+
+def _yaml_escape(code: int) -> str:
+    if 0xD800 <= code <= 0xDFFF:  # half a pair: a byte that was no UTF-8
+        code = 0xFFFD
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def indented(text: str, indent: str) -> str:

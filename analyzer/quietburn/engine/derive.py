@@ -10,7 +10,7 @@ import duckdb
 
 from quietburn.ledger.convert import literal
 from quietburn.ledger.events import COLUMNS
-from quietburn.ledger.load import EVENTS_TABLE
+from quietburn.ledger.repeats import EVENTS_TABLE
 
 NATURAL_FINISH = (
     "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",
@@ -51,7 +51,8 @@ class Settings:
     until_us: int | None = None
     deadlines: tuple[DeadlineDefault, ...] = ()
     length_is_complete: bool = True
-    file_labels: tuple[str, ...] = ()
+    file_labels: tuple[str, ...] = ()  # by file id
+    file_ids: tuple[int, ...] | None = None  # None: every file of the store
 
 
 @dataclass
@@ -67,66 +68,17 @@ class Coverage:
         return total == 0 or self.known[dialect][criterion] >= _MEASURED_FROM * total
 
 
-@dataclass(frozen=True)
-class Repeats:
-    """Lines that stood twice: by file, and ids that came again with other content."""
-
-    duplicates: dict[int, int]
-    conflicting_ids: int
-
-
-def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> Repeats:
-    """Delete lines that are the same event again; count ids that came again with other content.
-
-    A line counts as a repeat when all fields are equal and it has an id or a time with a
-    fraction of a second; the first stays.
-    """
-    candidates = []
-    if "request_id" in columns:
-        ids = f"SELECT request_id FROM {EVENTS_TABLE} WHERE request_id IS NOT NULL GROUP BY request_id HAVING count(*) > 1"
-        candidates.append(f"request_id IN ({ids})")
-    if "ts_us" in columns:
-        without = "request_id IS NULL AND " if "request_id" in columns else ""
-        keyed = {"request_id", "idempotency_key"} <= columns
-        has_id = " OR (request_id IS NULL AND idempotency_key IS NOT NULL)" if keyed else ""
-        times = f"SELECT ts_us FROM {EVENTS_TABLE} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
-        candidates.append(f"(({without}ts_us % 1000000 <> 0 AND ts_us IN ({times})){has_id})")
-    if not candidates:
-        return Repeats({}, 0)
-    every = ", ".join(["dialect", *sorted(columns)])
-    connection.execute(
-        f"CREATE TEMP TABLE repeats AS SELECT row_id, file_id FROM (SELECT rowid AS row_id, file_id, "
-        f"row_number() OVER (PARTITION BY {every} ORDER BY file_id, line) AS nth "
-        f"FROM {EVENTS_TABLE} WHERE {' OR '.join(candidates)}) WHERE nth > 1"
-    )
-    by_file = {int(f): int(n) for f, n in connection.execute("SELECT file_id, count(*) FROM repeats GROUP BY 1").fetchall()}
-    if by_file:
-        connection.execute(f"DELETE FROM {EVENTS_TABLE} WHERE rowid IN (SELECT row_id FROM repeats)")
-    connection.execute("DROP TABLE repeats")
-    return Repeats(by_file, _conflicting_ids(connection, columns))
-
-
-def _conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> int:
-    if not {"request_id", "ts_us"} <= columns:
-        return 0
-    keys = ", ".join(name for name in ("request_id", "attempt", "ts_us") if name in columns)
-    row = connection.execute(
-        f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {EVENTS_TABLE} WHERE request_id IS NOT NULL AND ts_us IS NOT NULL "
-        f"GROUP BY {keys} HAVING count(*) > 1)"
-    ).fetchone()
-    return int(row[0]) if row and row[0] is not None else 0
-
-
 def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> Coverage:
     """Create the views `all_events` and `events` (within the asked span); return the coverage."""
     _chain_attempts(connection, columns, settings)
-    _remember_prefixes(connection, columns)
-    connection.execute(f"CREATE VIEW answers AS {_answers(columns, settings)}")
+    _remember_prefixes(connection, columns, settings)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW answers AS {_answers(columns, settings)}")
     coverage = _coverage(connection, settings)
-    connection.execute(f"CREATE VIEW judged AS SELECT *, {_attempt_verdict(coverage)} AS attempt_verdict FROM answers")
+    verdict = _attempt_verdict(coverage)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW judged AS SELECT *, {verdict} AS attempt_verdict FROM answers")
     _decide_requests(connection)
-    connection.execute(f"CREATE VIEW all_events AS {_all_events()}")
-    connection.execute(f"CREATE VIEW events AS SELECT * FROM all_events{_within(settings, 'ts_us')}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events()}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * FROM all_events{_within(settings, 'ts_us')}")
     return coverage
 
 
@@ -156,8 +108,14 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
     return (
         f"SELECT rowid AS row_id, file_id, {file} AS file, line, dialect, {', '.join(given)}, "
-        f"{_deadline(columns, settings)} AS deadline_ms FROM {EVENTS_TABLE}"
+        f"{_deadline(columns, settings)} AS deadline_ms FROM {EVENTS_TABLE}{_of_files(settings)}"
     )
+
+
+def _of_files(settings: Settings) -> str:
+    if settings.file_ids is None:
+        return ""
+    return " WHERE file_id IN (" + ", ".join(str(number) for number in settings.file_ids) + ")"
 
 
 def _deadline(columns: frozenset[str], settings: Settings) -> str:
@@ -192,7 +150,7 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
     )
     order = "started_us, attempt, ts_us, status, file_id, line"
     connection.execute(f"""
-        CREATE TEMP TABLE chained AS
+        CREATE OR REPLACE TEMP TABLE chained AS
         WITH attempts AS ({rows}),
         placed AS (
             SELECT *, max(ts_us) OVER (PARTITION BY id ORDER BY {order}
@@ -224,16 +182,16 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
     """)
 
 
-def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> None:
+def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> None:
     """Make `prefixes`: whether each fingerprint was not seen in the 15 minutes before."""
     if not {"prefix_fp", "ts_us"} <= columns:
-        connection.execute("CREATE TEMP TABLE prefixes (prefix_row BIGINT, prefix_is_new BOOLEAN)")
+        connection.execute("CREATE OR REPLACE TEMP TABLE prefixes (prefix_row BIGINT, prefix_is_new BOOLEAN)")
         return
     connection.execute(f"""
-        CREATE TEMP TABLE prefixes AS
+        CREATE OR REPLACE TEMP TABLE prefixes AS
         SELECT row_id AS prefix_row, COALESCE(ts_us - seen_us > {15 * MINUTE_US}, TRUE) AS prefix_is_new
         FROM (SELECT rowid AS row_id, ts_us, lag(ts_us) OVER (PARTITION BY prefix_fp ORDER BY ts_us, file_id, line) AS seen_us
-              FROM {EVENTS_TABLE} WHERE prefix_fp IS NOT NULL AND ts_us IS NOT NULL)
+              FROM (SELECT rowid, * FROM {EVENTS_TABLE}{_of_files(settings)}) WHERE prefix_fp IS NOT NULL AND ts_us IS NOT NULL)
     """)
 
 
@@ -330,7 +288,7 @@ def _decide_requests(connection: duckdb.DuckDBPyConnection) -> None:
     rank = """CASE attempt_verdict WHEN 'usable' THEN 1 WHEN 'unknown' THEN 2 WHEN 'abandoned' THEN 3
         WHEN 'truncated' THEN 4 WHEN 'empty' THEN 4 WHEN 'late' THEN 4 ELSE 5 END"""
     connection.execute(f"""
-        CREATE TEMP TABLE decided AS
+        CREATE OR REPLACE TEMP TABLE decided AS
         WITH ranked AS (
             SELECT row_id, request_key, attempt_verdict, is_2xx, nth, ts_us, {rank} AS rank
             FROM judged WHERE in_request AND of_request > 1

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -11,10 +12,13 @@ import pyarrow as pa
 from quietburn.engine import derive
 from quietburn.engine.base import EngineError
 from quietburn.engine.connection import MEMORY_LIMIT, connect
+from quietburn.errors import InputError
 from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.load import EVENTS_TABLE, INVALID_TABLE, QUARANTINE_TABLE, FileCounts, Loader
+from quietburn.ledger.load import INVALID_TABLE, QUARANTINE_TABLE, FileCounts, Loader
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
+from quietburn.ledger.repeats import EVENTS_TABLE, conflicting_ids
+from quietburn.ledger.store import check_version
 
 
 class DuckEngine:
@@ -22,10 +26,18 @@ class DuckEngine:
 
     def __init__(
         self, *, zone: str | None = None, known: tuple[Mapping, ...], forced: Mapping | None = None,
-        threads: int | None = None, memory_limit: str = MEMORY_LIMIT,
+        threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None,
     ) -> None:
-        self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit)
-        self.loader = Loader(self.connection, zone=zone, known=known, forced=forced, threads=threads)
+        self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit, database=database)
+        if database is not None:
+            try:
+                check_version(self.connection, str(database))
+            except InputError:
+                self.close()
+                raise
+        self.loader = Loader(
+            self.connection, zone=zone, known=known, forced=forced, threads=threads, durable=database is not None
+        )
         self.coverage = derive.Coverage()
         self.conflicting_ids = 0
         self._carried: dict[str, bool] = {}
@@ -34,6 +46,10 @@ class DuckEngine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection and remove what was spilled."""
         self.connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
 
@@ -43,22 +59,21 @@ class DuckEngine:
         return self.loader.files
 
     def load(self, ledgers: list[LedgerFile], progress: Callable[[int], None] | None = None) -> None:
-        """Load ledgers, each as a whole, then drop lines that stand twice."""
+        """Load ledgers, each as a whole; without any, take what the store holds."""
         for ledger in ledgers:
             self.loader.load(ledger, progress)
-        repeats = derive.drop_repeats(self.connection, self.loader.columns)
-        for file_id, count in repeats.duplicates.items():
-            self.files[file_id].duplicates += count
-            self.files[file_id].events -= count
-        self.conflicting_ids = repeats.conflicting_ids
+        if not ledgers:
+            self.loader.restore()
+        self.conflicting_ids = conflicting_ids(self.connection, self.loader.columns)
 
     def prepare(self, settings: derive.Settings) -> None:
         """Make `events` and what it stands on."""
         self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
         names = [column for column in derive.DERIVED if column == "prefix_is_new"]
         listed = sorted(self.loader.columns | {"deadline_ms"} | set(names))
-        row = self.connection.execute(f"SELECT {', '.join(f'count({name}) > 0' for name in listed)} FROM events").fetchone()
-        self._carried = dict(zip(listed, row or (), strict=False))
+        asked = ", ".join(f"count({name}) > 0" for name in listed)
+        (row,) = self.connection.execute(f"SELECT {asked} FROM events").fetchall()
+        self._carried = dict(zip(listed, row, strict=True))
 
     def carries(self, field: str) -> bool:
         """Whether any event of the run has a value in this column."""
@@ -82,25 +97,35 @@ class DuckEngine:
         """Give rows under a name, replacing what had it."""
         self.connection.register(name, rows)
 
+    def _ids(self) -> str:
+        return ", ".join(str(counts.file_id) for counts in self.files) or "NULL"
+
     def quarantine(self) -> list[QuarantinedLine]:
         """Return every refused line in order of file and line."""
         rows = self.connection.execute(
             f"SELECT file_id, line, byte_offset, length, code FROM {QUARANTINE_TABLE} ORDER BY file_id, line"
         ).fetchall()
+        labels = {counts.file_id: counts.label for counts in self.files}
         return [
-            QuarantinedLine(self.files[f].label, line, offset, length, LineFault(code)) for f, line, offset, length, code in rows
+            QuarantinedLine(labels[f], line, offset, length, LineFault(code))
+            for f, line, offset, length, code in rows
+            if f in labels
         ]
 
     def invalid_fields(self, limit: int) -> list[InvalidField]:
         """Return the first fields that became NULL, in order of file and line."""
         rows = self.connection.execute(
-            f"SELECT file_id, line, field, code FROM {INVALID_TABLE} ORDER BY file_id, line, field LIMIT {limit}"
+            f"SELECT file_id, line, field, code FROM {INVALID_TABLE} WHERE file_id IN ({self._ids()}) "
+            f"ORDER BY file_id, line, field LIMIT {limit}"
         ).fetchall()
-        return [InvalidField(self.files[f].label, line, field, FieldFault(code)) for f, line, field, code in rows]
+        labels = {counts.file_id: counts.label for counts in self.files}
+        return [InvalidField(labels[f], line, field, FieldFault(code)) for f, line, field, code in rows if f in labels]
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the first and last time of the loaded events, in UTC microseconds."""
         if "ts_us" not in self.loader.columns:
             return None, None
-        row = self.connection.execute(f"SELECT min(ts_us), max(ts_us) FROM {EVENTS_TABLE}").fetchone()
-        return (row[0], row[1]) if row else (None, None)
+        ((first, last),) = self.connection.execute(
+            f"SELECT min(ts_us), max(ts_us) FROM {EVENTS_TABLE} WHERE file_id IN ({self._ids()})"
+        ).fetchall()
+        return first, last

@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LongLine:
-    """A line over the limit; its bytes were not kept."""
+    """A line over the limit; its bytes were not kept. `length` is without the line end."""
 
     number: int
     offset: int
@@ -63,27 +63,29 @@ class SplitBlock:
     leading_nuls: int = 0
 
 
-def blocks(stream: BinaryIO) -> Iterator[Block | LongLine]:
+def blocks(stream: BinaryIO, first_line: int = 1, first_offset: int = 0) -> Iterator[Block | LongLine]:
     """Yield the stream's lines in blocks of about 4 MiB, in order.
 
     A line longer than 16 MiB is passed over without being held, and yielded as a LongLine.
     """
-    rest, offset, line = b"", 0, 1
-    first = True
-    while chunk := stream.read(BLOCK_BYTES):
+    rest, offset, line = b"", first_offset, first_line
+    first = first_offset == 0
+    while chunk := _fill(stream):
         if first and chunk.startswith(_BOM):
             chunk, offset = chunk[len(_BOM) :], len(_BOM)
         first = False
         cut = chunk.rfind(b"\n") + 1
         if cut == 0:
             rest += chunk
-            if len(rest) > MAX_LINE_BYTES:
-                skipped, rest = _skip_line(stream, len(rest))
-                yield LongLine(line, offset, skipped)
-                offset, line = offset + skipped, line + 1
-            continue
+            if len(rest) <= MAX_LINE_BYTES:
+                continue
+            passed, length, chunk = _skip_line(stream, rest)
+            yield LongLine(line, offset, length)
+            offset, line = offset + passed, line + 1
+            rest, cut = b"", chunk.rfind(b"\n") + 1
         data = rest + chunk[:cut]
-        yield Block(data, line, offset, is_last=False)
+        if data:
+            yield Block(data, line, offset, is_last=False)
         line += data.count(b"\n")
         offset += len(data)
         rest = chunk[cut:]
@@ -91,21 +93,33 @@ def blocks(stream: BinaryIO) -> Iterator[Block | LongLine]:
         yield Block(rest, line, offset, is_last=True)
 
 
-def _skip_line(stream: BinaryIO, held: int) -> tuple[int, bytes]:
-    """Read to the end of an overlong line; return its length with the line feed, and what follows."""
-    while chunk := stream.read(BLOCK_BYTES):
+def _fill(stream: BinaryIO) -> bytes:
+    """Read a block's worth of bytes, however few a read gives; fewer only at the end."""
+    parts: list[bytes] = []
+    held = 0
+    while held < BLOCK_BYTES and (part := stream.read(BLOCK_BYTES - held)):
+        parts.append(part)
+        held += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _skip_line(stream: BinaryIO, begun: bytes) -> tuple[int, int, bytes]:
+    """Read to the end of an overlong line; return its bytes with and without the line end, and what follows."""
+    held, before = len(begun), begun[-1:]
+    while chunk := _fill(stream):
         cut = chunk.find(b"\n") + 1
         if cut:
-            return held + cut, chunk[cut:]
-        held += len(chunk)
-    return held, b""
+            ending = (before + chunk[:cut])[-2:]
+            return held + cut, held + cut - (2 if ending == b"\r\n" else 1), chunk[cut:]
+        held, before = held + len(chunk), chunk[-1:]
+    return held, held, b""
 
 
 def split_block(block: Block) -> SplitBlock:
     """Sort a block's lines; the common case, all plain, costs a few byte searches only."""
     data = block.data
     feeds = data.count(b"\n")
-    if not block.is_last and _all_plain(data, feeds):
+    if not block.is_last and len(data) <= MAX_LINE_BYTES and _all_plain(data, feeds):
         numbers = range(block.first_line, block.first_line + feeds)
         return SplitBlock(Segment(data, numbers, None), lines=feeds)
     return _split_line_by_line(block)
@@ -142,10 +156,8 @@ def _split_line_by_line(block: Block) -> SplitBlock:
         number, start = block.first_line + index, offset
         offset += len(piece) + 1
         text = piece.rstrip(b"\r")
-        if text[:1] == b"\0":
-            text = text.lstrip(b"\0")
-            result.leading_nuls += 1
-        if not text.strip(_BLANK):
+        result.leading_nuls += text[:1] == b"\0"
+        if not text.lstrip(b"\0").strip(_BLANK):
             result.blank += 1
         elif _is_plain(text):
             texts.append(text)

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable
 from collections.abc import Mapping as KeyMap
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from quietburn.ledger.blocks import MAX_LINE_BYTES, MAX_NESTING, Line
 from quietburn.ledger.reasons import LineFault
 
+_TIME_LIMIT = Decimal(10) ** 28  # within the 38 digits of a time column, and beyond every time
+_TIME_CONTEXT = Context(prec=60)
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
@@ -50,7 +52,7 @@ def parse_line(line: Line, known: KeyMap[str, object]) -> dict[str, Any] | Refus
     code = _unfit_bytes(line.data)
     if code:
         return Refused(LineFault.INCOMPLETE_LAST_LINE if line.unfinished and code is LineFault.NOT_UTF8 else code)
-    text = line.data.decode("utf-8").strip(" \t\r\n")
+    text = line.data.lstrip(b"\0").decode("utf-8").strip(" \t\r\n")
     value = _decode(text, unfinished=line.unfinished)
     if isinstance(value, Refused):
         return value
@@ -70,7 +72,7 @@ def _decode(text: str, *, unfinished: bool) -> Pairs | Refused:
     except RecursionError:
         return Refused(LineFault.TOO_DEEP)
     if end != len(text):
-        return Refused(LineFault.TRAILING_TEXT)
+        return Refused(LineFault.TRAILING_TEXT if isinstance(value, Pairs) else LineFault.NOT_JSON)
     return value if isinstance(value, Pairs) else Refused(LineFault.NOT_AN_OBJECT)
 
 
@@ -103,10 +105,14 @@ def _syntax_fault(problem: json.JSONDecodeError, text: str, *, unfinished: bool)
 
 def _has_lone_surrogate(value: object) -> bool:
     """Whether any string within holds half of a surrogate pair (JSON escapes can write one)."""
-    if isinstance(value, str):
-        return any("\ud800" <= char <= "\udfff" for char in value)
-    if isinstance(value, list | tuple):
-        return any(_has_lone_surrogate(part) for part in value)
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            if any("\ud800" <= char <= "\udfff" for char in part):
+                return True
+        elif isinstance(part, list | tuple):
+            waiting += part
     return False
 
 
@@ -159,11 +165,16 @@ def as_float(text: NumberText) -> float:
 
 
 def as_time_decimal(text: NumberText) -> Decimal | None:
-    """Return a number with at most nine decimals for the time columns, or None if it is not finite."""
-    if not math.isfinite(float(text)) or abs(float(text)) >= 1e28:
+    """Return a number with at most nine decimals for the time columns, or None if it is not finite.
+
+    What the column can't hold is out of every range: it becomes the limit, and stays refused.
+    """
+    if not math.isfinite(float(text)):
         return None
+    if abs(float(text)) >= _TIME_LIMIT:
+        return _TIME_LIMIT
     try:
-        return Decimal(text).quantize(Decimal("1e-9"), rounding="ROUND_FLOOR")
+        return Decimal(text).quantize(Decimal("1e-9"), rounding="ROUND_FLOOR", context=_TIME_CONTEXT)
     except InvalidOperation:
         return None
 

@@ -14,6 +14,7 @@ from quietburn.ledger.reasons import FieldFault, LineFault
 # The span in which a number is taken for a time, in seconds: 2015-01-01 to 2100-01-01.
 _FIRST_S, _LAST_S = 1_420_070_400, 4_102_444_800
 _NUMBER = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+_DECIMAL = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"  # what the strict reader takes in a time's string
 _ISO = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?"
     r" ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)?"
@@ -341,7 +342,7 @@ def _decimal(key: str, keys: _Keys) -> str:
         parts.append(f"CAST({kinds[RawKind.INTEGER]} AS DECIMAL(38,9))")
     if RawKind.STRING in kinds:
         text = f"trim({kinds[RawKind.STRING]})"
-        parts.append(f"CASE WHEN regexp_full_match({text}, '[0-9]+([.][0-9]+)?') THEN TRY_CAST({text} AS DECIMAL(38,9)) END")
+        parts.append(f"CASE WHEN regexp_full_match({text}, {literal(_DECIMAL)}) THEN TRY_CAST({text} AS DECIMAL(38,9)) END")
     return _coalesce(parts) if parts else "CAST(NULL AS DECIMAL(38,9))"
 
 
@@ -371,8 +372,8 @@ def _scaled_us(number: str, unit: int) -> str:
 
 def _normal_iso(text: str) -> str:
     """Return ISO text as DuckDB reads it: point, six decimals, a zone with a colon."""
-    clean = f"regexp_replace(replace(trim({text}), ',', '.'), '([.][0-9]{{6}})[0-9]+', '\\1')"
-    clean = f"regexp_replace({clean}, ' ?(Z|z|UTC)$', '+00:00')"
+    clean = f"regexp_replace(replace(upper(trim({text})), ',', '.'), '([.][0-9]{{6}})[0-9]+', '\\1')"
+    clean = f"regexp_replace({clean}, ' ?(Z|UTC)$', '+00:00')"
     return f"regexp_replace({clean}, ' ?([+-][0-9]{{2}})([0-9]{{2}})$', '\\1:\\2')"
 
 
@@ -408,6 +409,7 @@ def _line_faults(mapping: Mapping, keys: _Keys, zone: str | None, result: Conver
     names = [key for key in mapping.time_sources if keys.kinds(key)]
     if not names:
         result.line_faults.append((LineFault.NO_TIME, "TRUE"))
+        result.proofs = None
         return
     given = {key: f"({keys.present(key)}{_not_empty(key, keys)})" for key in names}
     result.prove("(" + " OR ".join(f"bool_and({present})" for present in given.values()) + ")")
@@ -419,7 +421,7 @@ def _line_faults(mapping: Mapping, keys: _Keys, zone: str | None, result: Conver
         text = keys.column(RawKind.STRING, key)
         number = _decimal(key, keys)
         ambiguous = _ambiguous(text, zone) if text else "FALSE"
-        readable = f"({number} IS NOT NULL OR COALESCE({_any_iso(text)}, FALSE))" if text else f"{number} IS NOT NULL"
+        readable = f"({number} IS NOT NULL{_readable_text(text)})"
         result.line_faults += [
             (LineFault.TIME_AMBIGUOUS, f"{here} AND {unplaced} AND {ambiguous}"),
             (LineFault.TIME_OUT_OF_RANGE, f"{here} AND {unplaced} AND NOT {ambiguous} AND {readable}"),
@@ -435,6 +437,12 @@ def _line_faults(mapping: Mapping, keys: _Keys, zone: str | None, result: Conver
 def _not_empty(key: str, keys: _Keys) -> str:
     text = keys.column(RawKind.STRING, key)
     return f" AND {text} IS DISTINCT FROM ''" if text else ""
+
+
+def _readable_text(text: str | None) -> str:
+    if text is None:
+        return ""
+    return f" OR COALESCE(regexp_full_match(trim({text}), {literal(_DECIMAL)}) OR ({_any_iso(text)}), FALSE)"
 
 
 def _any_iso(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
 from quietburn.errors import InputError
-from quietburn.ledger.blocks import Line
+from quietburn.ledger.blocks import MAX_LINE_BYTES, Line
 from quietburn.ledger.careful import NumberText, Refused, parse_line, resolve
 from quietburn.ledger.inputs import LedgerFile, opened
 from quietburn.ledger.mapping import Mapping
@@ -57,22 +57,24 @@ def _fast_kind(value: object, roles: frozenset[Any] | None) -> RawKind | None:
     return RawKind.FLAG if isinstance(value, bool) else None
 
 
-class _Rejoined(io.RawIOBase):
+class Rejoined(io.RawIOBase):
     """A stream whose head was read already."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head, self._rest = head, rest
 
     def read(self, size: int = -1) -> bytes:
+        """Return at most so many bytes: of the head first."""
         if self._head:
-            head, self._head = self._head, b""
+            cut = len(self._head) if size < 0 else size
+            head, self._head = self._head[:cut], self._head[cut:]
             return head
         return self._rest.read(size)
 
 
 @contextmanager
-def sampled(ledger: LedgerFile) -> Iterator[tuple[BinaryIO, list[bytes]]]:
-    """Open a ledger and return its stream with lines from across the file.
+def sampled(ledger: LedgerFile) -> Iterator[tuple[BinaryIO, list[bytes], bytes]]:
+    """Open a ledger and return its stream with lines from across the file, and the head that was read.
 
     Of standard input and compressed files only the head is looked at. Raises InputError for an
     empty one.
@@ -85,16 +87,18 @@ def sampled(ledger: LedgerFile) -> Iterator[tuple[BinaryIO, list[bytes]]]:
         if len(head) >= _HEAD_BYTES:
             lines.pop()
         chosen = lines[:200] + lines[200 :: max(1, len(lines) // _LINES_A_SPOT)]
-        yield cast(BinaryIO, _Rejoined(head, stream)), chosen + _spots(ledger)
+        yield cast(BinaryIO, Rejoined(head, stream)), chosen + _spots(ledger), head
 
 
 def _read_head(stream: BinaryIO) -> bytes:
-    parts: list[bytes] = []
-    held = 0
-    while held < _HEAD_BYTES and (part := stream.read(_HEAD_BYTES - held)):
-        parts.append(part)
-        held += len(part)
-    return b"".join(parts)
+    """Read the first MiB, and on to the end of the first line where that is longer."""
+    head = b""
+    while len(head) < _HEAD_BYTES or (b"\n" not in head and len(head) <= MAX_LINE_BYTES):
+        part = stream.read(_HEAD_BYTES)
+        if not part:
+            break
+        head += part
+    return head
 
 
 def _spots(ledger: LedgerFile) -> list[bytes]:

@@ -4,6 +4,7 @@ import gzip
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,30 +56,37 @@ def find_ledgers(arguments: list[str]) -> list[LedgerFile]:
 def _expand(argument: str) -> list[LedgerFile]:
     if argument == STDIN:
         return [LedgerFile("-", None)]
+    if not argument:
+        raise InputError("a ledger's name is empty (an unset variable?); name a JSONL file, a folder of them, or -.")
     path = Path(argument)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise InputError(f"{argument}: no such file. Check the name, or name a folder that holds ledgers.") from None
+        raise InputError(f"{label_of(argument)}: no such file. Check the name, or name a folder that holds ledgers.") from None
     except OSError as problem:
-        raise InputError(f"{argument}: can't be opened ({os_words(problem)}).") from None
+        raise InputError(f"{label_of(argument)}: can't be opened ({os_words(problem)}). Name a file that you may read.") from None
     if stat.S_ISDIR(mode):
         return _in_folder(path, argument)
     if not stat.S_ISREG(mode):
-        raise InputError(f"{argument}: not a regular file. Copy its content into one, or pipe it in and name '-'.")
-    return [LedgerFile(argument, path)]
+        raise InputError(f"{label_of(argument)}: not a regular file. Copy its content into one, or pipe it in and name '-'.")
+    return [LedgerFile(label_of(argument), path)]
+
+
+def label_of(name: str) -> str:
+    r"""Return a file's name as text: bytes that are not UTF-8 are shown as their escape (`\xff`)."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _in_folder(folder: Path, argument: str) -> list[LedgerFile]:
     try:
         names = sorted(entry.name for entry in folder.iterdir())
     except OSError as problem:
-        raise InputError(f"{argument}: can't be listed ({os_words(problem)}).") from None
+        raise InputError(f"{label_of(argument)}: can't be listed ({os_words(problem)}). Name the files themselves.") from None
     ledgers = [folder / name for name in names if _looks_like_ledger(name) and (folder / name).is_file()]
     if not ledgers:
         wanted = ", ".join(f"*{suffix}" for suffix in _LEDGER_SUFFIXES)
-        raise InputError(f"{argument}: holds no ledger ({wanted}, also .gz and .zst). Name the files themselves.")
-    return [LedgerFile(str(path), path) for path in ledgers]
+        raise InputError(f"{label_of(argument)}: holds no ledger ({wanted}, also .gz and .zst). Name the files themselves.")
+    return [LedgerFile(label_of(str(path)), path) for path in ledgers]
 
 
 def _looks_like_ledger(name: str) -> bool:
@@ -97,15 +105,30 @@ def os_words(problem: OSError) -> str:
 def opened(ledger: LedgerFile) -> Iterator[BinaryIO]:
     """Open a ledger's bytes, decompressed. Raises InputError naming the file."""
     if ledger.path is None:
-        yield sys.stdin.buffer
+        if sys.stdin is None:
+            raise InputError("-: standard input is closed; pipe a ledger in, or name a file.")
+        # Unbuffered: one read a call, so that Ctrl-C is answered between two reads of a slow pipe.
+        yield getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
         return
     try:
         with _open(ledger.path) as stream:
             yield stream
-    except OSError as problem:
-        raise InputError(f"{ledger.label}: can't be read ({os_words(problem)}).") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise InputError(_not_compressed(ledger)) from None
     except EOFError:
-        raise InputError(f"{ledger.label}: the compressed data ends too early; the file is cut.") from None
+        raise InputError(f"{ledger.label}: the compressed data ends too early; the file is cut. Copy it again.") from None
+    except OSError as problem:
+        if problem.errno is None and ledger.is_compressed:  # the decompressor's own words, which may quote the data
+            raise InputError(_not_compressed(ledger)) from None
+        raise InputError(f"{ledger.label}: can't be read ({os_words(problem)}). Name a file that you may read.") from None
+
+
+def _not_compressed(ledger: LedgerFile) -> str:
+    suffix = ledger.path.suffix if ledger.path else ""
+    return (
+        f"{ledger.label}: can't be decompressed; it is not a {suffix} file, or it is cut or damaged. "
+        f"Copy it again, or rename it without {suffix} if it is plain text."
+    )
 
 
 def _open(path: Path) -> BinaryIO:

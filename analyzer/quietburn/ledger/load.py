@@ -1,25 +1,29 @@
 """Ledger files into the table `ledger_events`, with every line accounted for."""
 
+import dataclasses
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 import duckdb
 import pyarrow as pa
 
+from quietburn.errors import InputError
+from quietburn.ledger import store
 from quietburn.ledger.blocks import Block, Line, LongLine, blocks
 from quietburn.ledger.convert import Conversion, build, quote, recognises
-from quietburn.ledger.detect import Detection, detect, sampled
+from quietburn.ledger.detect import Detection, Rejoined, detect, sampled
 from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.raw import RawBlock, UnknownKeys, read_block
 from quietburn.ledger.reasons import LineFault
+from quietburn.ledger.repeats import EVENTS_TABLE, drop_repeats
 
-EVENTS_TABLE = "ledger_events"
 QUARANTINE_TABLE = "quarantined_lines"
 INVALID_TABLE = "invalid_fields"
 _BATCH_ROWS = 250_000
@@ -35,6 +39,8 @@ class FileCounts:
     label: str
     dialect: str
     why: str
+    file_id: int = 0
+    dialects: tuple[str, ...] = ()
     lines: int = 0
     events: int = 0
     not_a_request: int = 0
@@ -48,15 +54,25 @@ class FileCounts:
     leading_nuls: int = 0
     unknown: UnknownKeys = field(default_factory=UnknownKeys)
 
+    def stored(self) -> dict[str, object]:
+        """Return the counts as a store keeps them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def restored(cls, stored: dict[str, Any]) -> "FileCounts":
+        """Return counts that a store kept."""
+        return cls(**{**stored, "dialects": tuple(stored["dialects"]), "unknown": UnknownKeys(**stored["unknown"])})
+
 
 class Loader:
     """Loads ledgers into one DuckDB connection; columns appear when a file first brings them."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, *, zone: str | None, known: tuple[Mapping, ...],
-        forced: Mapping | None = None, threads: int | None = None,
+        forced: Mapping | None = None, threads: int | None = None, durable: bool = False,
     ) -> None:
         self.connection = connection
+        self.durable = durable
         self.zone = zone
         self.known = known
         self.forced = forced
@@ -65,12 +81,24 @@ class Loader:
         self.mappings: dict[str, Mapping] = {}
         self._columns: set[str] = set()
         self._conversions: dict[tuple[str, tuple[str, ...]], Conversion] = {}
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"CREATE TABLE {EVENTS_TABLE} (file_id INTEGER, line BIGINT, dialect VARCHAR)")
-        connection.execute(
-            f"CREATE TABLE {QUARANTINE_TABLE} (file_id INTEGER, line BIGINT, byte_offset BIGINT, length BIGINT, code VARCHAR)"
-        )
-        connection.execute(f"CREATE TABLE {INVALID_TABLE} (file_id INTEGER, line BIGINT, field VARCHAR, code VARCHAR)")
+        self._current = FileCounts("", "", "")
+        self._next_id = self._open_tables()
+
+    def _open_tables(self) -> int:
+        """Make the tables where they are missing, learn which columns there are; return the next file's id."""
+        self.connection.execute("SET TimeZone = 'UTC'")
+        for name, columns in (
+            (EVENTS_TABLE, "file_id INTEGER, line BIGINT, dialect VARCHAR"),
+            (QUARANTINE_TABLE, "file_id INTEGER, line BIGINT, byte_offset BIGINT, length BIGINT, code VARCHAR"),
+            (INVALID_TABLE, "file_id INTEGER, line BIGINT, field VARCHAR, code VARCHAR"),
+        ):
+            self.connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+        store.create_files_table(self.connection)
+        listed = self.connection.execute(f"DESCRIBE {EVENTS_TABLE}").fetchall()
+        self._columns = {row[0] for row in listed} & BY_NAME.keys()
+        # Results are always fetched whole: DuckDB refuses other work while rows are left.
+        ((last,),) = self.connection.execute(f"SELECT max(file_id) FROM {store.FILES_TABLE}").fetchall()
+        return 0 if last is None else int(last) + 1
 
     @property
     def columns(self) -> frozenset[str]:
@@ -78,37 +106,152 @@ class Loader:
         return frozenset(self._columns)
 
     def load(self, ledger: LedgerFile, progress: Progress | None = None) -> FileCounts:
-        """Load one ledger. Raises InputError when it can't be read or recognised."""
-        with sampled(ledger) as (stream, lines):
-            detection = detect(ledger, lines, self.known, forced=self.forced)
-            counts = FileCounts(ledger.label, detection.main, detection.why)
-            self.files.append(counts)
-            for mapping in detection.mappings:
-                self.mappings[mapping.dialect.name] = mapping
-            batch: list[RawBlock] = []
-            rows = 0
-            for raw in self._read(stream, detection):
-                if isinstance(raw, LongLine):
-                    counts.lines += 1
-                    counts.quarantined += 1
-                    self._quarantine([(raw.number, raw.offset, raw.length, LineFault.TOO_LONG)])
-                    continue
-                batch.append(raw)
-                rows += raw.lines
-                if progress:
-                    progress(len(raw.block.data))
-                if rows >= _BATCH_ROWS:
-                    self._add(batch, detection, counts)
-                    batch, rows = [], 0
-            self._add(batch, detection, counts)
+        """Load what is new of one ledger, all of it or nothing.
+
+        Raises InputError when it can't be read or recognised; then nothing of it is kept.
+        """
+        columns, mappings = set(self._columns), dict(self.mappings)
+        try:
+            # In memory there is nothing to protect: a load that fails ends the run.
+            with store.transaction(self.connection) if self.durable else nullcontext():
+                counts = self._load_new(ledger, progress)
+        except BaseException:
+            self._columns, self.mappings = columns, mappings
+            raise
+        self.files.append(counts)
         return counts
 
-    def _read(self, stream: BinaryIO, detection: Detection) -> Iterator[RawBlock | LongLine]:
+    def restore(self) -> None:
+        """Take every file of the store as one of this run."""
+        for file in store.remembered_files(self.connection):
+            counts = FileCounts.restored(file.counts)
+            self._know_again(counts)
+            self.files.append(counts)
+
+    def labels(self) -> tuple[str, ...]:
+        """Return every file's label by its id."""
+        return tuple(file.label for file in store.remembered_files(self.connection))
+
+    def _know_again(self, counts: FileCounts) -> None:
+        for mapping in self.known:
+            if mapping.dialect.name in counts.dialects:
+                self.mappings[mapping.dialect.name] = mapping
+
+    def _load_new(self, ledger: LedgerFile, progress: Progress | None) -> FileCounts:
+        with sampled(ledger) as (stream, sample, head):
+            for file in store.remembered_files(self.connection) if ledger.path else ():
+                if file.starts_like(head, ledger.label):
+                    with store.resumed(ledger, file) as place:
+                        if place is not None:
+                            return self._load_grown(ledger, file, place, sample, head, progress)
+            detection = detect(ledger, sample, self.known, forced=self.forced)
+            counts = FileCounts(ledger.label, detection.main, detection.why, self._next_id)
+            self._next_id += 1
+            self._load_from(ledger, stream, detection, counts, _Place(1, 0, b""), head, progress)
+            return counts
+
+    def _load_grown(
+        self, ledger: LedgerFile, file: store.Remembered, place: store.Resumed, sample: list[bytes], head: bytes,
+        progress: Progress | None,
+    ) -> FileCounts:
+        """Add what stands behind the place up to which a file was read; nothing where it has not grown."""
+        counts = FileCounts.restored(file.counts)
+        counts.label = ledger.label
+        self._know_again(counts)
+        rest = place.stream.read(file.end_at - file.resume_at + 1)
+        if len(rest) <= file.end_at - file.resume_at:
+            return counts
+        if file.open_line is not None:
+            self._take_back(counts, file.open_line, file.open_kind)
+        detection = detect(ledger, sample, self.known, forced=self.forced)
+        start = _Place(counts.lines + 1, file.resume_at, place.tail)
+        self._load_from(ledger, cast(BinaryIO, Rejoined(rest, place.stream)), detection, counts, start, head, progress)
+        return counts
+
+    def _take_back(self, counts: FileCounts, line: int, kind: str | None) -> None:
+        """Uncount a line that had no end when it was read; it is read again, whole."""
+        counts.lines -= 1
+        counts.incomplete_last_line = False
+        if kind:
+            setattr(counts, kind, getattr(counts, kind) - 1)
+        for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
+            self.connection.execute(f"DELETE FROM {table} WHERE file_id = {counts.file_id} AND line = {line}")
+
+    def _load_from(
+        self, ledger: LedgerFile, stream: BinaryIO, detection: Detection, counts: FileCounts, place: "_Place", head: bytes,
+        progress: Progress | None,
+    ) -> None:
+        """Read a stream to its end from a place on, and remember where that was."""
+        for mapping in detection.mappings:
+            self.mappings[mapping.dialect.name] = mapping
+        counts.dialects = tuple(dict.fromkeys((*counts.dialects, *(m.dialect.name for m in detection.mappings))))
+        self._current = counts
+        end = _End(place.offset, place.offset, place.tail)
+        batch: list[RawBlock] = []
+        rows = 0
+        for raw in self._read(stream, detection, place):
+            if isinstance(raw, LongLine):
+                end.pass_over(raw)
+                counts.lines += 1
+                counts.quarantined += 1
+                self._quarantine([(raw.number, raw.offset, raw.length, LineFault.TOO_LONG)])
+                continue
+            end.pass_block(raw.block)
+            batch.append(raw)
+            rows += raw.lines
+            if progress:
+                progress(len(raw.block.data))
+            if rows >= _BATCH_ROWS:
+                self._add(batch, detection, counts)
+                batch, rows = [], 0
+        self._add(batch, detection, counts)
+        _refuse_shrunk(ledger, end.end_at)
+        kind = self._open_kind(counts, end)
+        for file_id, count in drop_repeats(self.connection, self.columns).items():
+            self._count_repeats(counts, file_id, count)
+        if kind == "events" and self._open_kind(counts, end) != "events":
+            kind = "duplicates"
+        size = min(len(head), store.HEAD_BYTES, end.resume_at or end.end_at)
+        store.remember(self.connection, store.Remembered(
+            counts.file_id, counts.label, size, store.digest(head[:size]), end.resume_at, end.end_at,
+            store.tail_mark(end.tail), counts.lines, end.open_line, kind, counts.stored(),
+        ))
+
+    def _count_repeats(self, current: FileCounts, file_id: int, count: int) -> None:
+        """Count lines that turned out to stand twice, in whichever file they stand."""
+        if file_id == current.file_id:
+            current.duplicates += count
+            current.events -= count
+            return
+        for file in store.remembered_files(self.connection):
+            if file.file_id == file_id:
+                counts = FileCounts.restored(file.counts)
+                counts.duplicates += count
+                counts.events -= count
+                store.remember(self.connection, dataclasses.replace(file, counts=counts.stored()))
+        for counts in self.files:
+            if counts.file_id == file_id:
+                counts.duplicates += count
+                counts.events -= count
+
+    def _open_kind(self, counts: FileCounts, end: "_End") -> str | None:
+        """Return what a line that has no end yet was counted as."""
+        if end.open_line is None:
+            return None
+        for table, kind in ((QUARANTINE_TABLE, "quarantined"), (EVENTS_TABLE, "events")):
+            ((found,),) = self.connection.execute(
+                f"SELECT count(*) FROM {table} WHERE file_id = {counts.file_id} AND line = {end.open_line}"
+            ).fetchall()
+            if found:
+                return kind
+        return "not_a_request" if end.open_has_text else "blank"
+
+    def _read(self, stream: BinaryIO, detection: Detection, place: "_Place") -> Iterator[RawBlock | LongLine]:
         """Parse blocks in threads and yield them in file order."""
         schema = detection.fast_schema()
         with ThreadPoolExecutor(self.threads) as pool:
             waiting: deque[Future[RawBlock] | LongLine] = deque()
-            for block in blocks(stream):
+            for block in blocks(stream, place.line, place.offset):
                 waiting.append(block if isinstance(block, LongLine) else pool.submit(read_block, block, schema))
                 if len(waiting) > _BLOCKS_AHEAD:
                     yield _result(waiting.popleft())
@@ -153,7 +296,7 @@ class Loader:
         self, mapping: Mapping, table: pa.Table, mine: str, counts: FileCounts, parts: list[Block]
     ) -> int:
         """Insert the lines of one dialect; return how many were of it, refused ones among them."""
-        (of_dialect,) = _ints(self.connection.execute(f"SELECT {_count(mine)} FROM raw_lines").fetchone())
+        (of_dialect,) = _ints(self.connection.execute(f"SELECT {_count(mine)} FROM raw_lines").fetchall()[0])
         if not of_dialect:
             return 0
         # A filter copies every column; the usual file, all of one dialect, is spared that.
@@ -168,7 +311,7 @@ class Loader:
             f"SELECT {_count(refused)}, {_count(_any(p for _, _, p in made.field_faults))}, "
             f"sum({_sum(made.coerced)}), {_count(_any(made.naive_times))} FROM {source}"
         )
-        bad, invalid, coerced, naive = _ints(self.connection.execute(census).fetchone())
+        bad, invalid, coerced, naive = _ints(self.connection.execute(census).fetchall()[0])
         counts.coerced += coerced
         counts.naive_times += naive
         if bad:
@@ -183,15 +326,15 @@ class Loader:
     def _is_clean(self, made: Conversion, source: str) -> bool:
         """Whether a few aggregates show that nothing in a raw table can be refused."""
         proofs = " AND ".join(f"COALESCE({proof}, TRUE)" for proof in made.proofs or ["TRUE"])
-        row = self.connection.execute(f"SELECT {proofs} FROM {source}").fetchone()
-        return bool(row and row[0])
+        ((clean,),) = self.connection.execute(f"SELECT {proofs} FROM {source}").fetchall()
+        return bool(clean)
 
     def _keep(self, mapping: Mapping, made: Conversion, source: str) -> None:
         self._widen(made.columns)
         listed = ", ".join(quote(name) for name in made.columns)
         self.connection.execute(
             f"INSERT INTO {EVENTS_TABLE} (file_id, dialect, {listed}) "
-            f"SELECT {len(self.files) - 1}, '{mapping.dialect.name}', * FROM ({made.select_from(source)})"
+            f"SELECT {self._current.file_id}, '{mapping.dialect.name}', * FROM ({made.select_from(source)})"
         )
 
     def _conversion(self, mapping: Mapping, names: tuple[str, ...]) -> Conversion:
@@ -220,22 +363,69 @@ class Loader:
             f"SELECT line, '{name}' AS field, '{code}' AS code FROM {source} WHERE ({predicate}) AND NOT ({refused})"
             for name, code, predicate in made.field_faults
         )
-        row = self.connection.execute(
-            f"INSERT INTO {INVALID_TABLE} SELECT {len(self.files) - 1}, line, field, code FROM ({found}) ORDER BY line, field"
-        ).fetchone()
-        return int(row[0]) if row else 0
+        ((count,),) = self.connection.execute(
+            f"INSERT INTO {INVALID_TABLE} SELECT {self._current.file_id}, line, field, code FROM ({found}) ORDER BY line, field"
+        ).fetchall()
+        return int(count)
 
     def _quarantine(self, lines: list[tuple[int, int, int, LineFault]]) -> None:
         if not lines:
             return
         numbers, offsets, lengths, codes = zip(*lines, strict=True)
         table = pa.table({
-            "file_id": pa.array([len(self.files) - 1] * len(lines), pa.int32()),
+            "file_id": pa.array([self._current.file_id] * len(lines), pa.int32()),
             "line": numbers, "byte_offset": offsets, "length": lengths, "code": [str(code) for code in codes],
         })
         self.connection.register("refused_lines", table)
         self.connection.execute(f"INSERT INTO {QUARANTINE_TABLE} SELECT * FROM refused_lines")
         self.connection.unregister("refused_lines")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where reading starts: number of the next line, its byte offset, and the bytes before it."""
+
+    line: int
+    offset: int
+    tail: bytes
+
+
+@dataclass
+class _End:
+    """Where reading has come to: after the last line that ended, and what stands behind it."""
+
+    resume_at: int
+    end_at: int
+    tail: bytes
+    open_line: int | None = None
+    open_has_text: bool = False
+
+    def pass_block(self, block: Block) -> None:
+        """Note a block; in the last one of a file the last line may have no end."""
+        cut = block.data.rfind(b"\n") + 1 if block.is_last else len(block.data)
+        self.tail = (self.tail + block.data[:cut])[-store.TAIL_BYTES :]
+        self.resume_at = block.offset + cut
+        self.end_at = block.offset + len(block.data)
+        if cut < len(block.data):
+            self.open_line = block.first_line + block.data.count(b"\n")
+            self.open_has_text = bool(block.data[cut:].strip())
+
+    def pass_over(self, line: LongLine) -> None:
+        """Note a line that was too long to be held; its bytes are not known again."""
+        self.resume_at = self.end_at = line.offset + line.length
+        self.tail = b""
+
+
+def _refuse_shrunk(ledger: LedgerFile, end_at: int) -> None:
+    """Refuse a file that is shorter now than what was read of it."""
+    if ledger.path is None or ledger.is_compressed:
+        return
+    try:
+        size = ledger.path.stat().st_size
+    except OSError:
+        return  # gone or renamed while it was read: what was read is whole
+    if size < end_at:
+        raise InputError(f"{ledger.label}: shrank while it was read, so nothing of it was kept. Run again once it stands still.")
 
 
 def canonical_columns() -> dict[str, str]:

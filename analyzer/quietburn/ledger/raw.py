@@ -122,7 +122,9 @@ class FastSchema:
 
     def learn(self, key: str, kind: RawKind) -> None:
         """Note that the fast way reads a key as this kind, unless it already has another."""
-        if self.source.knows(key) and key not in self.source.ignored:
+        if not self.source.knows(key) or key in self.source.ignored:
+            return
+        if kind is RawKind.STRING or key not in self.source.private_keys:
             self.kinds.setdefault(key, kind)
 
     def learn_value(self, key: str, value: object) -> None:
@@ -137,7 +139,8 @@ class FastSchema:
 
     def arrow(self) -> pa.Schema:
         """Return the explicit schema for the reader."""
-        return pa.schema([(key, RAW_TYPES[kind]) for key, kind in self.kinds.items()])
+        known = list(self.kinds.items())  # in one step: another thread may learn a key meanwhile
+        return pa.schema([(key, RAW_TYPES[kind]) for key, kind in known])
 
 
 def number_kind(roles: frozenset[Kind]) -> RawKind:
@@ -224,8 +227,28 @@ def _strict_table(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int 
                 continue
             return _row_of(problem, rows)
         # Two objects in one line make two rows; then the lines must be told apart by hand.
-        return table if table.num_rows == rows else None
+        if table.num_rows != rows:
+            return None
+        foreign = _foreign_number(table, data)
+        return table if foreign is None else foreign
     return None
+
+
+_FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")
+
+
+def _foreign_number(table: pa.Table, data: bytes) -> int | None:
+    """Return the first row with a spelling that only the strict reader takes for a number (`Inf`, `-NaN`)."""
+    if not any(_may_be_infinite(table[key]) for key in table.column_names):
+        return None
+    match = _FOREIGN.search(data)
+    return data.count(b"\n", 0, match.start()) if match else None
+
+
+def _may_be_infinite(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_floating(column.type):
+        return pc.all(pc.is_finite(column)).as_py() is False
+    return bool(pa.types.is_nested(column.type))
 
 
 def _row_of(problem: Exception, rows: int) -> int | None:
@@ -366,7 +389,7 @@ def _raw_number(key: str, value: NumberText, roles: frozenset[Kind]) -> dict[str
         placed: Decimal | None = as_time_decimal(value)
         row |= {raw_name(RawKind.OTHER, key): True} if placed is None else {raw_name(RawKind.DECIMAL, key): placed}
     if Kind.TEXT in roles:
-        row[raw_name(RawKind.NUMBER_TEXT, key)] = str(value)
+        row[raw_name(RawKind.NUMBER_TEXT, key)] = "0" if value == "-0" else str(value)
     if roles & _NUMERIC or not roles:
         row[raw_name(RawKind.NUMBER, key)] = as_float(value)
     return row

@@ -7,7 +7,7 @@ from quietburn.classify import Finding, Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.ledger.load import FileCounts
 from quietburn.report import model
-from quietburn.ruleset.model import Severity
+from quietburn.ruleset.severity import Severity
 from quietburn.timerange import iso
 
 _MAX_INVALID = 200

@@ -56,6 +56,11 @@ def percent(share: float | None) -> str:
     return f"{share * 100:.{digits}f} %"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 line`, `1,012 lines`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def number(value: float | None) -> str:
     """Return a number for people: thousands apart, at most three decimals."""
     if value is None:
@@ -71,7 +76,7 @@ def _head(ledger: LedgerReport) -> Lines:
     more = f" and {len(ledger.files) - 3} more files" if len(ledger.files) > 3 else ""
     yield Text("quietburn  ", style="bold") + _plain(names + more)
     span = f", {ledger.first_ts} to {ledger.last_ts}" if ledger.first_ts else ", no times"
-    yield _plain(f"{ledger.lines:,} lines, {ledger.events:,} events{span}", "dim")
+    yield _plain(f"{counted(ledger.lines, 'line')}, {counted(ledger.events, 'event')}{span}", "dim")
 
 
 def _two_rates(rates: RatesReport) -> Lines:
@@ -143,7 +148,7 @@ def _tokens(rates: RatesReport) -> Lines:
 def _findings(report: Report, width: int) -> Lines:
     if not report.findings:
         told = len(report.quiet)
-        yield Text(f"  No contradiction found by {told} rule{'s' if told != 1 else ''}.", style="bold")
+        yield Text(f"  No contradiction found by {counted(told, 'rule')}.", style="bold")
         return
     yield Text(f"  Findings ({len(report.findings)})", style="bold")
     for finding in report.findings:
@@ -198,7 +203,7 @@ def _field(label: str, value: str, width: int, style: str = "") -> Lines:
     wrapped = textwrap.wrap(printable(value), width - len(indent), break_long_words=False, break_on_hyphens=False) or [""]
     for index, line in enumerate(wrapped):
         head = f"         {label:<12}" if index == 0 else indent
-        yield Text(head, style="dim") + Text(line, style=style)
+        yield Text(head, style="dim") + _plain(line, style)
 
 
 def _errored(report: Report) -> Lines:
@@ -211,10 +216,9 @@ def _errored(report: Report) -> Lines:
 def _not_evaluated(report: Report, width: int, *, verbose: bool) -> Lines:
     if not report.not_evaluated:
         return
-    yield Text(f"  Not evaluated ({len(report.not_evaluated)} rules)", style="bold")
+    yield Text(f"  Not evaluated ({counted(len(report.not_evaluated), 'rule')})", style="bold")
     for unlock in report.unlock:
-        rules = "1 rule" if unlock.rules == 1 else f"{unlock.rules} rules"
-        yield _plain(f"    log {', '.join(unlock.fields)} to unlock {rules}")
+        yield _plain(f"    log {', '.join(unlock.fields)} to unlock {counted(unlock.rules, 'rule')}")
     configured = sorted({m for n in report.not_evaluated for m in n.missing if ":" in m})
     for missing in configured:
         yield from (Text("    ") + _plain(line) for line in textwrap.wrap(missing, width - 4))
@@ -226,23 +230,23 @@ def _not_evaluated(report: Report, width: int, *, verbose: bool) -> Lines:
 def _refused(report: Report, *, verbose: bool) -> Lines:
     ledger = report.ledger
     if ledger.quarantined:
-        yield Text(f"  Quarantined {ledger.quarantined:,} of {ledger.lines:,} lines", style="bold")
+        yield Text(f"  Quarantined {ledger.quarantined:,} of {counted(ledger.lines, 'line')}", style="bold")
         shown = report.quarantine if verbose else report.quarantine[:_SHOWN_QUARANTINE]
         for line in shown:
             yield _plain(f"    {line.file}:{line.line}  {line.reason}")
         if len(report.quarantine) > len(shown):
             left = len(report.quarantine) - len(shown)
             yield _plain(f"    and {left:,} more; --verbose or --format json names them all", "dim")
-    counted = {
+    also = {
         "not a request": ledger.not_a_request, "duplicates": ledger.duplicates, "blank": ledger.blank,
         "values that became unknown": ledger.invalid_values, "numbers given as text": ledger.coerced,
         "ids that came again with other content": ledger.conflicting_ids,
     }
-    told = ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
+    told = ", ".join(f"{count:,} {name}" for name, count in also.items() if count)
     if told:
         yield _plain(f"  Also counted: {told}", "dim")
     if ledger.unknown_keys:
-        keys = ", ".join(f"{key.key} ({key.lines:,} lines)" for key in ledger.unknown_keys[:6])
+        keys = ", ".join(f"{key.key} ({counted(key.lines, 'line')})" for key in ledger.unknown_keys[:6])
         more = f" and {len(ledger.unknown_keys) - 6} more" if len(ledger.unknown_keys) > 6 else ""
         yield _plain(f"  Keys that were not read: {keys}{more}", "dim")
 
@@ -250,7 +254,7 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
 def _notices(report: Report, width: int) -> Lines:
     for notice in report.notices:
         for index, line in enumerate(textwrap.wrap(printable(notice), width - 8)):
-            yield Text(("  note  " if index == 0 else "        ") + line, style="dim")
+            yield Text("  note  " if index == 0 else "        ", style="dim") + _plain(line, "dim")
     for threshold in report.thresholds:
         yield _plain(
             f"  note  {threshold.rule}.{threshold.parameter} is {number(threshold.value)} ({threshold.origin})", "dim"

@@ -1,0 +1,68 @@
+"""What a check of a gate is made of: the three-way test on an interval, and what its outcome counts as."""
+
+from dataclasses import dataclass
+
+from quietburn.intervals import Estimate
+from quietburn.report.verdict import CheckReport, Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How undecided checks count: `undecided` overrules their point, `point` compares plainly."""
+
+    undecided: Verdict | None = None
+    point: bool = False
+
+
+def at_least(low: float, high: float, limit: float) -> Outcome:
+    """Return pass when the whole interval reaches a minimum, fail when none of it does, else undecided."""
+    return Outcome.PASS if low >= limit else Outcome.FAIL if high < limit else Outcome.UNDECIDED
+
+
+def at_most(low: float, high: float, limit: float) -> Outcome:
+    """Return pass when the whole interval keeps a maximum, fail when none of it does, else undecided."""
+    return Outcome.PASS if high <= limit else Outcome.FAIL if low > limit else Outcome.UNDECIDED
+
+
+def judged(
+    manner: Manner, name: str, observed: float, estimate: Estimate, limit: float, outcome: Outcome, says: str,
+    needed: int | None, *, good: bool,
+) -> CheckReport:
+    """Return a check; an undecided one counts by its point, unless it was told what to count as."""
+    open_ = outcome is Outcome.UNDECIDED
+    if manner.point:
+        counts = Verdict.PASS if good else Verdict.FAIL
+    elif open_:
+        counts = manner.undecided or (Verdict.PASS if good else Verdict.UNDECIDED)
+    else:
+        counts = Verdict(outcome.value)
+    if open_ and not manner.point:
+        says += f". {_unsettled(needed, estimate, limit)}"
+    return CheckReport(
+        name=name, outcome=outcome, counts_as=counts, notice=open_ and counts is Verdict.PASS, observed=observed,
+        interval95=(estimate.low, estimate.high), limit=limit, requests_to_settle=needed if open_ else None, says=says,
+    )
+
+
+def _unsettled(needed: int | None, estimate: Estimate, limit: float) -> str:
+    if needed is not None:
+        return f"The interval holds the limit, so this is not settled; about {needed:,} such requests would settle it"
+    if estimate.point == limit:
+        return "The limit is what was measured, so no number of such requests would settle it"
+    return "Too many requests can't be told for any number of them to settle it; log the missing fields"
+
+
+def unmeasured(name: str, says: str, limit: float | None = None) -> CheckReport:
+    """Return a check that could not be made; it is never a pass, whatever undecided ones count as."""
+    return CheckReport(
+        name=name, outcome=Outcome.UNMEASURED, counts_as=Verdict.UNDECIDED, notice=False, observed=None, interval95=None,
+        limit=limit, requests_to_settle=None, says=says,
+    )
+
+
+def plain(name: str, observed: float, limit: float, says: str, *, good: bool) -> CheckReport:
+    """Return a check that compares a number with its limit."""
+    return CheckReport(
+        name=name, outcome=Outcome.PASS if good else Outcome.FAIL, counts_as=Verdict.PASS if good else Verdict.FAIL,
+        notice=False, observed=observed, interval95=None, limit=limit, requests_to_settle=None, says=says,
+    )

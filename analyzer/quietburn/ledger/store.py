@@ -1,0 +1,148 @@
+"""What a store remembers of each ledger, and how a ledger is known again.
+
+A ledger is known by its content, not by its name: the hash of its first bytes, and of the last
+bytes before the place up to which it was read. So a reload adds nothing, a grown file adds its
+new lines, a rotated one is the same file under another name, and a rewritten one is another.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import duckdb
+
+from quietburn.errors import InputError
+from quietburn.ledger.inputs import LedgerFile, opened
+
+FILES_TABLE = "ledger_files"
+STORE_VERSION = 1
+HEAD_BYTES = 64 << 10
+TAIL_BYTES = 4 << 10
+_SURE_HEAD = 4 << 10  # a shorter head may be shared by chance; then the name must be the same too
+_CHUNK = 4 << 20
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """How far a ledger was read, and what its content was there.
+
+    `resume_at` is the byte after the last line that ended, `end_at` the file's end; `open_line` the number of a line that
+    had no end yet and `open_kind` what it was counted as, None where the file ended with a line.
+    """
+
+    file_id: int
+    label: str
+    head_bytes: int
+    head: str
+    resume_at: int
+    end_at: int
+    tail: str
+    lines: int
+    open_line: int | None
+    open_kind: str | None
+    counts: dict[str, object]
+
+    def starts_like(self, head: bytes, label: str) -> bool:
+        """Whether a ledger begins as this one did."""
+        if len(head) < self.head_bytes or (self.head_bytes < _SURE_HEAD and label != self.label):
+            return False
+        return digest(head[: self.head_bytes]) == self.head
+
+
+def digest(data: bytes) -> str:
+    """Return the hash by which contents are compared."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def tail_mark(tail: bytes) -> str:
+    """Return how many bytes were kept before the end of what was read, and their hash."""
+    return f"{len(tail)}:{digest(tail)}"
+
+
+def ends_like(tail: bytes, mark: str) -> bool:
+    """Whether bytes end as a mark says."""
+    size = int(mark.partition(":")[0])
+    return len(tail) >= size and tail_mark(tail[len(tail) - size :]) == mark
+
+
+def create_files_table(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the table of files where it is missing."""
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {FILES_TABLE} (file_id INTEGER, label VARCHAR, head_bytes BIGINT, head VARCHAR, "
+        "resume_at BIGINT, end_at BIGINT, tail VARCHAR, lines BIGINT, open_line BIGINT, open_kind VARCHAR, counts VARCHAR)"
+    )
+
+
+def remembered_files(connection: duckdb.DuckDBPyConnection) -> Iterator[Remembered]:
+    """Yield every file of the store, the first loaded first."""
+    for row in connection.execute(f"SELECT * FROM {FILES_TABLE} ORDER BY file_id").fetchall():
+        yield Remembered(*(*row[:-1], json.loads(row[-1])))
+
+
+def remember(connection: duckdb.DuckDBPyConnection, file: Remembered) -> None:
+    """Write what is known of a file, in place of what was."""
+    connection.execute(f"DELETE FROM {FILES_TABLE} WHERE file_id = ?", [file.file_id])
+    connection.execute(
+        f"INSERT INTO {FILES_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [file.file_id, file.label, file.head_bytes, file.head, file.resume_at, file.end_at, file.tail, file.lines, file.open_line,
+         file.open_kind, json.dumps(file.counts)],
+    )
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A stream that stands where a ledger was read to, with the bytes before that place."""
+
+    stream: BinaryIO
+    tail: bytes
+
+
+@contextmanager
+def resumed(ledger: LedgerFile, file: Remembered) -> Iterator[Resumed | None]:
+    """Open a ledger where it was read to; None when its content there is another (it was rewritten)."""
+    with opened(ledger) as stream:
+        start = max(0, file.resume_at - TAIL_BYTES)
+        if ledger.is_compressed:
+            left = start
+            while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
+                left -= len(chunk)
+        else:
+            stream.seek(start)
+        tail = _exactly(stream, file.resume_at - start)
+        yield Resumed(stream, tail) if ends_like(tail, file.tail) else None
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size > 0 and (part := stream.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Keep everything that is written within, or nothing of it."""
+    connection.execute("BEGIN TRANSACTION")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def check_version(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Make or check the mark that a DuckDB file is our store. Raises InputError for another one."""
+    tables = {row[0] for row in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()}
+    if "quietburn_store" not in tables:
+        if tables:
+            raise InputError(f"--db {name}: is a DuckDB file of something else; name a new file.")
+        connection.execute("CREATE TABLE quietburn_store (version INTEGER)")
+        connection.execute("INSERT INTO quietburn_store VALUES (?)", [STORE_VERSION])
+        return
+    if connection.execute("SELECT version FROM quietburn_store").fetchall() != [(STORE_VERSION,)]:
+        raise InputError(f"--db {name}: was written by another version of quietburn; load the ledgers into a new file.")

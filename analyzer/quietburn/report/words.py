@@ -1,0 +1,81 @@
+"""Numbers and names as the results of `gate` and `compare` put them."""
+
+from quietburn.report.model import RatesReport
+from quietburn.report.text import percent
+from quietburn.report.verdict import DifferenceReport, GateReport, ModelsReport, NotUsable, Verdict
+
+CRITERION = {"on_time": "on time", "complete": "complete", "non_empty": "non-empty"}
+REASON = {
+    "late": "late", "truncated": "truncated", "empty": "empty", "unknown": "can't be told",
+    "abandoned": "abandoned", "refused": "refused", "failed": "failed", "invalid": "caller's fault",
+}
+POINTS = "points"  # a share's difference: 0.01 is one
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a number with its unit: shares in points, thousands apart, as many decimals as it has room for."""
+    shown = value * 100 if unit == POINTS else value
+    decimals = (1 if abs(shown) >= 0.1 or shown == 0 else 3) if unit == POINTS else (2 if abs(shown) < 100 else 1)
+    return f"{shown:,.{decimals}f} {unit}"
+
+
+def signed(value: float, unit: str) -> str:
+    """Return the same with its sign, `+` for 0 as well."""
+    return amount(value, unit) if value < 0 else f"+{amount(value, unit)}"
+
+
+def level(value: float | None, unit: str) -> str:
+    """Return a number that is no difference: a share as a percentage."""
+    if value is None:
+        return "-"
+    return percent(value) if unit == POINTS else amount(value, unit)
+
+
+def interval(pair: tuple[float, float]) -> str:
+    """Return a share's interval."""
+    return f"[{percent(pair[0])} to {percent(pair[1])}]"
+
+
+def criteria(rates: RatesReport) -> str:
+    """Return which criteria are measured, and how well those that are not are known."""
+    measured = [CRITERION[name] for name, c in rates.criteria.items() if c.measured]
+    left = [f"{CRITERION[n]} ({percent(c.coverage)} known)" for n, c in rates.criteria.items() if not c.measured]
+    words = "usable here means: " + (", ".join(measured) or "nothing that is measured")
+    return words + (f". Not measured: {', '.join(left)}" if left else "")
+
+
+def usable(rates: RatesReport) -> str:
+    """Return the usable rate's numbers, or that it can't be measured and the most that it can be."""
+    if rates.usable_rate is None:
+        if rates.usable_rate_bounds is None:
+            return "no valid request"
+        return f"can't be measured; at most {percent(rates.usable_rate_bounds[1])} of {rates.valid:,} valid requests"
+    return f"{rates.usable:,} of {rates.valid:,} valid requests"
+
+
+def verdict(report: GateReport) -> str:
+    """Return what a gate says in the end; a pass that hangs on a point says so."""
+    if report.verdict is Verdict.PASS and any(check.notice for check in report.checks):
+        return "passed, undecided in part"
+    return {Verdict.PASS: "passed", Verdict.FAIL: "failed", Verdict.UNDECIDED: "undecided"}[report.verdict]
+
+
+def reasons(not_usable: list[NotUsable]) -> str:
+    """Return why requests got no usable answer, most first."""
+    return ", ".join(f"{REASON[n.verdict]} {n.count:,} ({percent(n.share)})" for n in not_usable)
+
+
+def per_sample(difference: DifferenceReport) -> str:
+    """Return what these sample sizes could show, and what would settle a refused difference."""
+    parts = []
+    if difference.smallest_shown is not None:
+        parts.append(f"at these sizes {amount(difference.smallest_shown, difference.unit)} or more would show")
+    if difference.requests_to_settle is not None:
+        parts.append(f"about {difference.requests_to_settle:,} requests on each side would settle this one")
+    return "; ".join(parts)
+
+
+def changed(models: ModelsReport) -> list[tuple[str, list[str]]]:
+    """Return which models changed, as a label and names; nothing where none did."""
+    labelled = [("Models only before", models.only_before), ("Models only after", models.only_after)]
+    return [(label, names) for label, names in labelled if names]

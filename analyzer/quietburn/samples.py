@@ -1,0 +1,279 @@
+"""What a comparison needs besides the report: rows by request and counts by five minutes, from the engine.
+
+Python gets arrays in bulk; every count and join is the engine's.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from quietburn.answers import FALSE_SUCCESSES, NOT_VALID, VERDICTS
+from quietburn.engine.base import Engine
+from quietburn.engine.derive import CRITERIA, Settings, request_within
+from quietburn.intervals import Blocks, Counts, Floats, Share
+
+BLOCK_US = 300_000_000  # five minutes
+_EARLY_US = 20_000  # clocks differ: a retry is early from so much on
+_OWN_GATE = "decision IS NOT DISTINCT FROM 'reject'"
+
+
+@dataclass(frozen=True)
+class RequestCounts:
+    """Requests by verdict, one array of counts a verdict, over five-minute blocks of their start.
+
+    `timed` is false where some request has no start; then there is one block, and no cluster.
+    """
+
+    verdicts: dict[str, Counts]
+    timed: bool
+
+    def total(self, *names: str) -> int:
+        """Return how many requests have one of the verdicts; of all without any name."""
+        return int(sum(self.verdicts[name].sum() for name in names or VERDICTS))
+
+    @property
+    def valid(self) -> int:
+        """Return how many requests deserved an answer."""
+        return self.total() - self.total(*NOT_VALID)
+
+    def share(self, *names: str, of_all: bool = False) -> Share:
+        """Return the share of verdicts among valid requests, or among all; whoever is unknown may belong to it."""
+        unknown = 0 if of_all else self.total("unknown")
+        return Share(self.total(*names), self.total() if of_all else self.valid, unknown)
+
+    def blocks(self, *names: str) -> Blocks | None:
+        """Return the share of verdicts among valid requests by block; None without times."""
+        if not self.timed:
+            return None
+        valid = sum((self.verdicts[name] for name in VERDICTS if name not in NOT_VALID), np.int64(0))
+        part = sum((self.verdicts[name] for name in names), np.int64(0))
+        kept = np.asarray(valid) > 0
+        return Blocks(np.asarray(part)[kept], self.verdicts["unknown"][kept], np.asarray(valid)[kept])
+
+
+@dataclass(frozen=True)
+class AttemptCounts:
+    """Attempts at the generate route and those answered 2xx, over five-minute blocks of their end."""
+
+    attempts: Counts
+    successes: Counts
+    timed: bool
+
+    @property
+    def share(self) -> Share:
+        """Return the share of attempts that were answered 2xx."""
+        return Share(int(self.successes.sum()), int(self.attempts.sum()))
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """Return the same by block; None without times."""
+        return Blocks(self.successes, np.zeros_like(self.successes), self.attempts) if self.timed else None
+
+
+@dataclass(frozen=True)
+class RequestRows:
+    """One entry a request, all arrays of one length; what is unknown is NaN.
+
+    `verdict` indexes VERDICTS; `latency_ms` is known for answered requests only, from the start
+    of the first attempt to the end of the deciding one. `besides_tokens` were spent by no
+    request (probes); `ids` are there when asked for, None for an id that several requests share.
+    """
+
+    verdict: Counts
+    latency_ms: Floats
+    tokens: Floats
+    besides_tokens: float
+    tokens_coverage: float | None
+    ids: pa.Array | None = None
+
+    def is_verdict(self, *names: str) -> Floats:
+        """Return 1.0 where the request has one of the verdicts, else 0.0."""
+        return np.isin(self.verdict, [VERDICTS.index(name) for name in names]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class AcceptanceFacts:
+    """What the acceptance rule asks of a run (seed 003): waits, 429s of the upstream, early retries.
+
+    `waits` counts waits whose request has a deadline, `wait_share_p99` is the p99 of wait /
+    deadline, None without waits; `hinted` refusals said when to come back, `refusals` is all of
+    them that somebody retried. `retries_told` is false where refusals have no id to tell a retry by.
+    """
+
+    waits: int
+    wait_p99_ms: float | None
+    wait_share_p99: float | None
+    minutes: float
+    sent: int
+    upstream_429: int
+    refusals: int
+    hinted: int
+    early_retries: int
+    retries_told: bool
+
+
+@dataclass(frozen=True)
+class DeadlineFacts:
+    """How many requests have a deadline, and the least and the most of it in ms."""
+
+    known: int
+    requests: int
+    least_ms: float | None
+    most_ms: float | None
+
+
+def request_counts(engine: Engine, settings: Settings, criteria: frozenset[str] | None = None) -> RequestCounts:
+    """Return requests by verdict and block; with `criteria`, as if only those were asked."""
+    sums = ", ".join(f"sum(CASE WHEN verdict = '{name}' THEN 1 ELSE 0 END) AS {name}" for name in VERDICTS)
+    rows = engine.select(
+        f"SELECT request_started_us // {BLOCK_US} AS block, {sums} FROM ({_requests(settings, criteria)}) "
+        "GROUP BY block ORDER BY block"
+    )
+    verdicts = {name: _counts(rows, name) for name in VERDICTS}
+    return RequestCounts(verdicts, rows.column("block").null_count == 0)
+
+
+def attempt_counts(engine: Engine) -> AttemptCounts:
+    """Return attempts and 2xx attempts at the generate route by block."""
+    rows = engine.select(
+        f"SELECT ts_us // {BLOCK_US} AS block, count(*) AS attempts, "
+        "sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes "
+        "FROM events WHERE is_attempt GROUP BY block ORDER BY block"
+    )
+    return AttemptCounts(_counts(rows, "attempts"), _counts(rows, "successes"), rows.column("block").null_count == 0)
+
+
+def request_rows(
+    engine: Engine, settings: Settings, criteria: frozenset[str] | None = None, *, with_ids: bool = False
+) -> RequestRows:
+    """Return one row a request; with `criteria`, verdicts as if only those were asked."""
+    places = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(VERDICTS))
+    once = "CASE WHEN count(*) OVER (PARTITION BY request_id) = 1 THEN request_id END AS id"
+    rows = engine.select(f"""
+        SELECT CASE verdict {places} END AS place,
+            CASE WHEN is_2xx AND request_start_known AND end_known THEN (ts_us - request_started_us) / 1000.0
+                 WHEN is_2xx AND ts_us IS NULL AND of_request = 1 THEN latency_ms END AS latency_ms,
+            CASE WHEN of_request = 1 THEN tokens ELSE all_tokens END AS all_tokens{", " + once if with_ids else ""}
+        FROM ({_requests(settings, criteria)}) LEFT JOIN (
+            SELECT request_key AS key_of_all, sum(tokens) AS all_tokens
+            FROM all_events WHERE in_request AND of_request > 1 GROUP BY request_key
+        ) ON of_request > 1 AND request_key = key_of_all
+        ORDER BY row_id""")
+    spent = engine.select(
+        "SELECT COALESCE(sum(CASE WHEN NOT in_request THEN tokens END), 0) AS besides, "
+        "sum(CASE WHEN is_2xx THEN 1 ELSE 0 END) AS answered, "
+        "sum(CASE WHEN is_2xx AND tokens IS NOT NULL THEN 1 ELSE 0 END) AS told FROM events WHERE is_attempt"
+    ).to_pylist()[0]
+    return RequestRows(
+        verdict=_counts(rows, "place"),
+        latency_ms=_floats(rows, "latency_ms"),
+        tokens=_floats(rows, "all_tokens"),
+        besides_tokens=float(spent["besides"]),
+        tokens_coverage=int(spent["told"]) / int(spent["answered"]) if spent["answered"] else None,
+        ids=rows.column("id").combine_chunks() if with_ids else None,
+    )
+
+
+def models(engine: Engine) -> frozenset[str]:
+    """Return the models that attempts at the generate route asked for."""
+    rows = engine.select("SELECT DISTINCT model FROM events WHERE is_attempt AND model IS NOT NULL")
+    return frozenset(rows.column("model").to_pylist())
+
+
+def deadline_facts(engine: Engine, settings: Settings) -> DeadlineFacts:
+    """Return how many requests have a deadline, and its range."""
+    row = engine.select(
+        "SELECT count(*) AS requests, count(request_deadline_us) AS known, "
+        "min(request_deadline_us - request_started_us) / 1000.0 AS least, "
+        "max(request_deadline_us - request_started_us) / 1000.0 AS most, "
+        "count(CASE WHEN ts_us IS NULL THEN deadline_ms END) AS untimed, "
+        "min(CASE WHEN ts_us IS NULL THEN deadline_ms END) AS untimed_least, "
+        "max(CASE WHEN ts_us IS NULL THEN deadline_ms END) AS untimed_most "
+        f"FROM all_events WHERE decides AND {request_within(settings)}"
+    ).to_pylist()[0]
+    given = [n for n in (row["least"], row["untimed_least"], row["most"], row["untimed_most"]) if n is not None]
+    return DeadlineFacts(
+        int(row["known"]) + int(row["untimed"]), int(row["requests"]),
+        float(min(given)) if given else None, float(max(given)) if given else None,
+    )
+
+
+def acceptance_facts(engine: Engine) -> AcceptanceFacts:
+    """Return what the acceptance rule asks of the run."""
+    waited = engine.select(
+        "SELECT count(*) AS waits, quantile_cont(queue_age_ms, 0.99) AS p99, quantile_cont(share, 0.99) AS share_p99, "
+        "(max(ts_us) - min(started_us)) / 60000000.0 AS minutes "
+        "FROM (SELECT *, queue_age_ms * 1000.0 / (request_deadline_us - request_started_us) AS share "
+        "FROM events WHERE in_request AND queue_age_ms IS NOT NULL AND request_deadline_us > request_started_us)"
+    ).to_pylist()[0]
+    upstream = engine.select(
+        f"SELECT count(*) AS sent, COALESCE(sum(CASE WHEN status = 429 THEN 1 ELSE 0 END), 0) AS refused FROM events "
+        f"WHERE is_attempt AND sent IS DISTINCT FROM FALSE AND NOT ({_OWN_GATE})"
+    ).to_pylist()[0]
+    shed = engine.select("SELECT count(*) AS n FROM events WHERE in_request AND status IN (429, 503)").to_pylist()[0]["n"]
+    retried = engine.select(_RETRIED).to_pylist()[0]
+    return AcceptanceFacts(
+        waits=int(waited["waits"]), wait_p99_ms=waited["p99"], wait_share_p99=waited["share_p99"],
+        minutes=float(waited["minutes"] or 0.0), sent=int(upstream["sent"]), upstream_429=int(upstream["refused"]),
+        refusals=int(retried["refusals"]), hinted=int(retried["hinted"]), early_retries=int(retried["early"]),
+        retries_told=not shed or engine.carries("request_id") or engine.carries("idempotency_key"),
+    )
+
+
+# A refused attempt and the next one of its request; another backend owes the first one no patience.
+_RETRIED = f"""
+    SELECT count(*) AS refusals, count(retry_after_s) AS hinted,
+        COALESCE(sum(CASE WHEN next_started_us < ts_us + retry_after_s * 1000000 - {_EARLY_US}
+            AND (backend IS NULL OR next_backend IS NULL OR backend = next_backend) THEN 1 ELSE 0 END), 0) AS early
+    FROM (
+        SELECT status, retry_after_s, ts_us, backend,
+            lead(started_us) OVER (PARTITION BY request_key ORDER BY nth) AS next_started_us,
+            lead(backend) OVER (PARTITION BY request_key ORDER BY nth) AS next_backend
+        FROM events WHERE in_request AND of_request > 1
+    ) WHERE status IN (429, 503) AND next_started_us IS NOT NULL
+"""
+
+
+def _requests(settings: Settings, criteria: frozenset[str] | None) -> str:
+    """Return the SELECT of one row a request: its deciding attempt."""
+    mine = request_within(settings)
+    if criteria is None:
+        return f"SELECT * FROM all_events WHERE decides AND {mine}"
+    # As the verdicts were made, with fewer questions: a criterion left out is neither yes nor no.
+    asked = [name for name in CRITERIA if name in criteria]
+    met = " AND ".join(f"COALESCE({name}, FALSE)" for name in asked) or "TRUE"
+    fits = " AND ".join(f"{name} IS DISTINCT FROM FALSE" for name in asked) or "TRUE"
+    unfit = " ".join(
+        f"WHEN {name} = FALSE THEN '{verdict}'"
+        for name, verdict in (("complete", "truncated"), ("non_empty", "empty"), ("on_time", "late"))
+        if name in criteria
+    )
+    again = (
+        f"CASE WHEN is_2xx AND {fits} THEN CASE WHEN {met} THEN 'usable' ELSE 'unknown' END "
+        f"WHEN NOT is_2xx OR attempt_verdict = 'abandoned' THEN attempt_verdict {unfit} END"
+    )
+    misses = ", ".join(f"'{name}'" for name in FALSE_SUCCESSES)
+    rank = (
+        f"CASE WHEN again = 'usable' THEN 1 WHEN again = 'unknown' THEN 2 WHEN again = 'abandoned' THEN 3 "
+        f"WHEN again IN ({misses}) THEN 4 ELSE 5 END"
+    )
+    columns = (
+        "row_id, request_key, request_id, request_started_us, request_start_known, end_known, ts_us, latency_ms, "
+        "is_2xx, of_request, tokens"
+    )
+    return f"""
+        SELECT {columns}, again AS verdict FROM (
+            SELECT {columns}, again, row_number() OVER (
+                PARTITION BY CASE WHEN of_request > 1 THEN request_key END, CASE WHEN of_request = 1 THEN row_id END
+                ORDER BY rank, CASE WHEN rank < 5 THEN ts_us END, CASE WHEN rank < 5 THEN nth ELSE -nth END) AS place
+            FROM (SELECT *, {rank} AS rank FROM (SELECT *, {again} AS again FROM all_events WHERE in_request AND {mine}))
+        ) WHERE place = 1"""
+
+
+def _counts(rows: pa.Table, name: str) -> Counts:
+    return np.asarray(rows.column(name).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _floats(rows: pa.Table, name: str) -> Floats:
+    return np.asarray(rows.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
