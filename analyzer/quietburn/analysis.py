@@ -10,7 +10,7 @@ from quietburn.classify import Outcome, RuleResult, classify
 from quietburn.config import Config
 from quietburn.engine.derive import DeadlineDefault, Settings
 from quietburn.engine.duckdb import DuckEngine
-from quietburn.errors import InputError, UsageError
+from quietburn.errors import ConfigError, InputError, UsageError
 from quietburn.ledger.inputs import find_ledgers
 from quietburn.ledger.load import FileCounts
 from quietburn.ledger.mapping import Mapping as Dialect
@@ -99,10 +99,13 @@ def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value
     rules = list(rules)
     by_id = {rule.id: rule for rule in rules}
     origin = request.config.origin or "configuration"
-    found = {
-        rule_id: {name: Value(checked_number(by_id, rule_id, name, number), origin) for name, number in table.items()}
-        for rule_id, table in request.config.rules.items()
-    }
+    try:
+        found = {
+            rule_id: {name: Value(checked_number(by_id, rule_id, name, number), origin) for name, number in table.items()}
+            for rule_id, table in request.config.rules.items()
+        }
+    except UsageError as problem:
+        raise ConfigError(f"configuration {origin}: [rules]: {problem}") from None
     for rule_id, table in parse_settings(request.settings, rules).items():
         found.setdefault(rule_id, {}).update(table)
     return found

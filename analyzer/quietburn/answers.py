@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from quietburn.engine.base import Engine
 from quietburn.engine.derive import CRITERIA, Coverage, Settings, request_within
@@ -111,8 +112,9 @@ def _share(part: int, whole: int) -> float | None:
 def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rates:
     """Return the rates of the run: attempts by their end, requests by the start of their first."""
     mine = request_within(settings)
-    row = engine.select(_ATTEMPTS).to_pylist()[0]
-    traffic = engine.select(_TRAFFIC).to_pylist()
+    attempts = engine.select(_ATTEMPTS).to_pylist()
+    row = {name: sum(part[name] for part in attempts) for name in _SUMS}
+    traffic = _by_traffic(attempts)
     requests = {r["verdict"]: r for r in engine.select(_REQUESTS.format(mine=mine)).to_pylist()}
     verdicts = {name: int(requests[name]["n"]) if name in requests else 0 for name in VERDICTS}
     abandoned = requests.get("abandoned")
@@ -137,27 +139,33 @@ _SPENT_FOR_NOTHING = (
     "traffic IS NOT DISTINCT FROM 'probe' OR (in_request AND verdict NOT IN ('usable', 'unknown'))"
     " OR (in_request AND verdict = 'usable' AND NOT decides)"
 )
+_SUMS = (
+    "attempts", "successes", "request_attempts", "length_limited", "unlabelled",
+    "with_tokens", "tokens", "probe_tokens", "wasted",
+)
 _ATTEMPTS = f"""
-    SELECT count(*) AS attempts,
-        COALESCE(sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END), 0) AS successes,
-        COALESCE(sum(CASE WHEN in_request THEN 1 ELSE 0 END), 0) AS request_attempts,
-        COALESCE(sum(CASE WHEN in_request AND is_2xx AND lower(finish_reason) IN ('length', 'max_tokens') THEN 1 ELSE 0 END), 0)
+    SELECT COALESCE(traffic, '') AS traffic, count(*) AS attempts,
+        sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes,
+        sum(CASE WHEN in_request THEN 1 ELSE 0 END) AS request_attempts,
+        sum(CASE WHEN in_request AND is_2xx AND lower(finish_reason) IN ('length', 'max_tokens') THEN 1 ELSE 0 END)
             AS length_limited,
-        COALESCE(sum(CASE WHEN traffic IS NULL THEN 1 ELSE 0 END), 0) AS unlabelled,
+        sum(CASE WHEN traffic IS NULL THEN 1 ELSE 0 END) AS unlabelled,
         count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens,
         COALESCE(sum(CASE WHEN traffic = 'probe' THEN tokens END), 0) AS probe_tokens,
         COALESCE(sum(CASE WHEN {_SPENT_FOR_NOTHING} THEN tokens END), 0) AS wasted
-    FROM events WHERE is_attempt
-"""
-_TRAFFIC = """
-    SELECT COALESCE(traffic, '') AS traffic, count(*) AS n,
-        sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes, COALESCE(sum(tokens), 0) AS tokens
     FROM events WHERE is_attempt GROUP BY COALESCE(traffic, '') ORDER BY 1
 """
 _REQUESTS = """
     SELECT verdict, count(*) AS n, sum(CASE WHEN request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
     FROM all_events WHERE decides AND {mine} GROUP BY verdict
 """
+
+
+def _by_traffic(attempts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"traffic": part["traffic"], "n": part["attempts"], "successes": part["successes"], "tokens": part["tokens"]}
+        for part in attempts
+    ]
 
 
 def _tokens(row: Mapping[str, float], traffic: list[dict[str, object]]) -> Tokens:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import sys
 from contextlib import suppress
 from enum import StrEnum
@@ -243,6 +244,8 @@ def _say(text: str) -> None:
 
 def main() -> None:
     """Run the command; every way out is an exit status and at most one line of error."""
+    # What a service manager stops cleans up after itself as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(128 + signal.SIGTERM))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what this locale can't write is shown as its escape

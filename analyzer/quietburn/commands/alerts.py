@@ -104,8 +104,9 @@ def _write(bundle: "Bundle", out: Path) -> None:
     from quietburn.output import replace_file
 
     try:
-        for name, text in bundle.files.items():
+        for name in bundle.files:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
+        for name, text in bundle.files.items():
             replace_file(out / name, text)
     except OSError as problem:
         raise UsageError(f"--out {out}: can't be written ({os_words(problem)}).") from None

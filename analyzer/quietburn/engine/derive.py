@@ -4,13 +4,13 @@ Only attempts whose request has several need window functions; they are worked o
 table, and the view joins it. Definitions: usable-answers (units, three questions, verdicts).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
 from quietburn.ledger.convert import literal
 from quietburn.ledger.events import COLUMNS
-from quietburn.ledger.repeats import EVENTS_TABLE
+from quietburn.ledger.repeats import EVENTS_TABLE, repeated_ids
 
 NATURAL_FINISH = (
     "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",
@@ -53,6 +53,11 @@ class Settings:
     length_is_complete: bool = True
     file_labels: tuple[str, ...] = ()  # by file id
     file_ids: tuple[int, ...] | None = None  # None: every file of the store
+    carriers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # dialects that carry a column
+
+    def carrying(self, *columns: str) -> tuple[str, ...]:
+        """Return the dialects whose lines carry any of these columns."""
+        return tuple(sorted({dialect for column in columns for dialect in self.carriers.get(column, ())}))
 
 
 @dataclass
@@ -70,6 +75,7 @@ class Coverage:
 
 def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> Coverage:
     """Create the views `all_events` and `events` (within the asked span); return the coverage."""
+    settings = replace(settings, carriers=_carriers(connection, columns, settings))
     _chain_attempts(connection, columns, settings)
     _remember_prefixes(connection, columns, settings)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW answers AS {_answers(columns, settings)}")
@@ -80,6 +86,18 @@ def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]
     connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events()}")
     connection.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * FROM all_events{_within(settings, 'ts_us')}")
     return coverage
+
+
+def _carriers(
+    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings
+) -> dict[str, tuple[str, ...]]:
+    """Return by column which dialects carry it: any line of theirs has a value."""
+    asked = [name for name in ("terminal_seen", "stream_complete", "finish_reason") if name in columns]
+    if not asked:
+        return {}
+    counts = ", ".join(f"count({name}) > 0" for name in asked)
+    rows = connection.execute(f"SELECT dialect, {counts} FROM {EVENTS_TABLE}{_of_files(settings)} GROUP BY dialect").fetchall()
+    return {name: tuple(row[0] for row in rows if row[1 + place]) for place, name in enumerate(asked)}
 
 
 def _within(settings: Settings, column: str) -> str:
@@ -99,7 +117,7 @@ def request_within(settings: Settings) -> str:
 
 def _base(columns: frozenset[str], settings: Settings) -> str:
     """Return the select that gives every canonical column, NULL where no ledger brought it."""
-    given = []
+    given = [f"{'deadline_ms' if 'deadline_ms' in columns else 'CAST(NULL AS DOUBLE)'} AS own_deadline_ms"]
     for column in COLUMNS:
         if column.name == "deadline_ms":
             continue
@@ -134,7 +152,8 @@ def _deadline(columns: frozenset[str], settings: Settings) -> str:
 
 
 _IN_REQUEST = "(route = 'complete' AND traffic IS DISTINCT FROM 'probe')"
-_KEY = "COALESCE(request_id, idempotency_key)"
+# An id and a key that happen to be spelt alike are still two things.
+_KEY = "COALESCE(request_id, 'key:' || idempotency_key)"
 
 
 def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> None:
@@ -143,11 +162,7 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
     Attempts of one id are one request while each starts within an hour of the end of those before.
     """
     base = _base(columns, settings)
-    has_ids = bool({"request_id", "idempotency_key"} & columns)
-    repeated = f"SELECT {_KEY} FROM ({base}) WHERE {_IN_REQUEST} GROUP BY 1 HAVING count(*) > 1"
-    rows = f"SELECT *, {_KEY} AS id FROM ({base}) WHERE {_IN_REQUEST} AND {_KEY} IN ({repeated})" if has_ids else (
-        f"SELECT *, {_KEY} AS id FROM ({base}) WHERE FALSE"
-    )
+    rows = f"SELECT *, {_KEY} AS id FROM ({base}) WHERE {_IN_REQUEST} AND ({repeated_ids(columns)})"
     order = "started_us, attempt, ts_us, status, file_id, line"
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE chained AS
@@ -167,7 +182,8 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
         firsts AS (
             SELECT id, session, min(CASE WHEN nth = 1 THEN started_us END) AS request_started_us,
                 max(CASE WHEN nth = 1 AND start_known THEN 1 ELSE 0 END) = 1 AS request_start_known,
-                min(CASE WHEN deadline_ms IS NOT NULL THEN nth END) AS deadline_nth
+                COALESCE(min(CASE WHEN own_deadline_ms IS NOT NULL THEN nth END),
+                    min(CASE WHEN deadline_ms IS NOT NULL THEN nth END)) AS deadline_nth
             FROM numbered GROUP BY id, session
         ),
         deadlines AS (
@@ -200,7 +216,7 @@ def _answers(columns: frozenset[str], settings: Settings) -> str:
     timed = "request_start_known AND end_known AND request_deadline_us IS NOT NULL"
     untimed = "ts_us IS NULL AND of_request = 1"
     return f"""
-        SELECT *, {_complete(columns, settings)} AS complete, {_non_empty()} AS non_empty,
+        SELECT *, {_complete(settings)} AS complete, {_non_empty()} AS non_empty,
             CASE WHEN {timed} THEN ts_us <= request_deadline_us
                  WHEN {untimed} THEN latency_ms <= deadline_ms END AS on_time
         FROM (
@@ -223,19 +239,20 @@ def _answers(columns: frozenset[str], settings: Settings) -> str:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return "(" + ", ".join(literal(name) for name in names) + ")"
+    return "(" + (", ".join(literal(name) for name in names) or "NULL") + ")"
 
 
-def _complete(columns: frozenset[str], settings: Settings) -> str:
+def _complete(settings: Settings) -> str:
     """Did the whole answer arrive? NULL is unknown.
 
-    A missing finish reason tells something only where the ledger carries one, or an end marker.
+    A missing finish reason tells something only where lines of that dialect carry one, or an end
+    marker.
     """
     natural = NATURAL_FINISH + (LENGTH_FINISH if settings.length_is_complete else ())
-    marker = bool({"terminal_seen", "stream_complete"} & columns)
-    ended_somehow = marker or "finish_reason" in columns
-    streamed = "(stream OR stream IS NULL)" if marker else "stream"
-    cut = f"WHEN {streamed} AND finish_reason IS NULL THEN FALSE" if ended_somehow else ""
+    markers = _listed(settings.carrying("terminal_seen", "stream_complete"))
+    ended_somehow = _listed(settings.carrying("terminal_seen", "stream_complete", "finish_reason"))
+    streamed = f"COALESCE(stream, dialect IN {markers})"
+    cut = f"WHEN {streamed} AND finish_reason IS NULL AND dialect IN {ended_somehow} THEN FALSE"
     return f"""CASE WHEN stream_complete = FALSE THEN FALSE
         WHEN lower(finish_reason) IN {_listed(natural)} THEN TRUE
         WHEN terminal_seen OR stream_complete THEN TRUE

@@ -1,6 +1,7 @@
 """The engine on DuckDB: load ledgers, derive the views, run SELECTs."""
 
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.load import INVALID_TABLE, QUARANTINE_TABLE, FileCounts, Loader
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
-from quietburn.ledger.repeats import EVENTS_TABLE, conflicting_ids
+from quietburn.ledger.repeats import EVENTS_TABLE, conflicting_ids, find_repeated_ids
 from quietburn.ledger.store import check_version
 
 
@@ -64,6 +65,10 @@ class DuckEngine:
             self.loader.load(ledger, progress)
         if not ledgers:
             self.loader.restore()
+        if self.loader.durable:
+            find_repeated_ids(self.connection, self.loader.columns)
+        else:
+            self.loader.drop_repeats()
         self.conflicting_ids = conflicting_ids(self.connection, self.loader.columns)
 
     def prepare(self, settings: derive.Settings) -> None:
@@ -82,7 +87,10 @@ class DuckEngine:
     def select(self, sql: str) -> pa.Table:
         """Run one SELECT. Raises EngineError."""
         try:
-            return self.connection.sql(sql).to_arrow_table()
+            # A relation's own Arrow output would save a copy of what is small, and can't be interrupted.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                return self.connection.execute(sql).to_arrow_table()
         except duckdb.Error as problem:
             raise EngineError(str(problem)) from None
 

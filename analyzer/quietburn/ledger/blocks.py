@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+import numpy as np
+
 from quietburn.ledger.reasons import LineFault
 
 BLOCK_BYTES = 4 << 20
 MAX_LINE_BYTES = 16 << 20
 MAX_NESTING = 256
 _BOM = b"\xef\xbb\xbf"
+_FEED, _OPEN, _CLOSE = b"\n{}"
 _BLANK = b" \t\r\n\v\f"
 
 
@@ -127,11 +130,14 @@ def split_block(block: Block) -> SplitBlock:
 
 def _all_plain(data: bytes, feeds: int) -> bool:
     """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
-    if not (data.startswith(b"{") and data.endswith(b"}\n") and data.count(b"}\n{") == feeds - 1):
+    if not (data.startswith(b"{") and data.endswith(b"}\n")):
         return False
-    if data.count(b"{") + data.count(b"[") > feeds + MAX_NESTING:
+    codes = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(codes == _FEED)
+    if not ((codes[ends - 1] == _CLOSE).all() and (codes[ends[:-1] + 1] == _OPEN).all()):
         return False
-    return data.isascii() or _is_utf8(data)
+    opened = np.count_nonzero(codes == _OPEN) + data.count(b"[")
+    return bool(opened <= feeds + MAX_NESTING) and (data.isascii() or _is_utf8(data))
 
 
 def _is_utf8(data: bytes) -> bool:

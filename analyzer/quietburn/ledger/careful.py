@@ -118,11 +118,28 @@ def _has_lone_surrogate(value: object) -> bool:
 
 def _members(pairs: Pairs, known: KeyMap[str, object]) -> dict[str, Any]:
     members = dict(pairs)
+    for key in known:
+        if key.startswith("/"):
+            _check_path(pairs, key)
     if len(members) != len(pairs):
         for key, value in pairs:
             if key in known and not _same(members[key], value):
                 raise _ConflictError
     return members
+
+
+def _check_path(value: Any, path: str) -> None:
+    """Raise where an object on a path holds the path's next key twice, with different values."""
+    for step in path[1:].split("/"):
+        if isinstance(value, Pairs):
+            found = [part for key, part in value if key == _unescaped(step)]
+            if any(not _same(found[0], other) for other in found[1:]):
+                raise _ConflictError
+        value = _step(value, _unescaped(step))
+
+
+def _unescaped(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")
 
 
 def _same(a: object, b: object) -> bool:
@@ -144,7 +161,7 @@ def resolve(members: KeyMap[str, Any], key: str) -> Any:
         return members.get(key)
     value: Any = members
     for step in key[1:].split("/"):
-        value = _step(value, step.replace("~1", "/").replace("~0", "~"))
+        value = _step(value, _unescaped(step))
     return value
 
 

@@ -210,7 +210,7 @@ def _convert(name: str, kind: Kind, way: Alternative, key: str, keys: _Keys, zon
         number = _number(key, keys)
         present = f"({number} IS NOT NULL)"
     if way.translate is not None:
-        return _translated(way.translate, key, keys)
+        return _translated(name, way.translate, key, keys)
     if kind is Kind.TEXT:
         return _text(name, key, keys, present)
     if kind is Kind.FLAG:
@@ -218,7 +218,10 @@ def _convert(name: str, kind: Kind, way: Alternative, key: str, keys: _Keys, zon
     if kind is Kind.TIME:
         text = keys.column(RawKind.STRING, key)
         empty = f" AND {text} IS DISTINCT FROM ''" if text else ""
-        return _Value(_time(key, keys, zone), f"({present}{empty})", proof=_time_proof(key, keys))
+        read = _time(key, keys, zone)
+        # A line whose end can't be placed is refused whole; a start alone costs the start.
+        faults = [(FieldFault.NOT_A_TIME, f"({read}) IS NULL")] if name == "started_us" else []
+        return _Value(read, f"({present}{empty})", faults, proof=_time_proof(key, keys))
     return _numeric(kind, key, keys, present, scale(name, way))
 
 
@@ -229,22 +232,51 @@ def _is_written_as_text(key: str, keys: _Keys) -> str:
     return f"({column} IS NOT NULL AND NOT regexp_full_match(trim({column}), {literal(_NUMBER)}))"
 
 
-def _translated(table: dict[str, Scalar], key: str, keys: _Keys) -> _Value:
-    text = keys.text(key)
-    cases = " ".join(f"WHEN {literal(name)} THEN {literal(value)}" for name, value in table.items())
-    listed = ", ".join(literal(name) for name in table)
+def _translated(name: str, table: dict[str, Scalar], key: str, keys: _Keys) -> _Value:
+    text = _without_query(keys.text(key)) if name == "route" else keys.text(key)
+    cases = " ".join(f"WHEN {literal(given)} THEN {literal(value)}" for given, value in table.items())
+    listed = ", ".join(literal(given) for given in table)
     return _Value(f"CASE {text} {cases} END", f"COALESCE({text} IN ({listed}), FALSE)")
+
+
+def _without_query(route: str) -> str:
+    return f"NULLIF(split_part({route}, '?', 1), '')"
 
 
 def _text(name: str, key: str, keys: _Keys, present: str) -> _Value:
     text = keys.text(key)
     if name == "route":
-        text = f"NULLIF(split_part({text}, '?', 1), '')"
+        text = _without_query(text)
     elif name == "user_agent":
         text = f"NULLIF(regexp_extract({text}, '^[A-Za-z][A-Za-z0-9 ._-]*'), '')"
     other = keys.column(RawKind.OTHER, key)
+    if name in _CATEGORIES:
+        text = _category(text)
+    if name == "error":
+        return _error(text, present, other)
     faults = [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")] if other else []
     return _Value(text, present, faults, proof=None if other else [])
+
+
+# Columns of which only the kind is kept: their free text may quote a prompt.
+_CATEGORIES = ("error", "reason", "finish_reason")
+_WORD = "[A-Za-z][A-Za-z_.-]{0,39}|[0-9]{1,4}"
+
+
+def _error(text: str, present: str, other: str | None) -> _Value:
+    """Return the kind of an error: an object or `true` is one, whatever it says; `false` and 0 are none."""
+    cases = f"WHEN {text} IN ('false', '0') THEN NULL WHEN {text} = 'true' THEN 'unspecified'"
+    if other:
+        cases = f"WHEN {other} THEN 'unspecified' {cases}"
+    return _Value(f"CASE {cases} ELSE {text} END", present, proof=None if other else [])
+
+
+def _category(text: str) -> str:
+    """Return a free text as a word: itself where it is one, else what it speaks of, else `other`."""
+    return f"""CASE WHEN regexp_full_match({text}, '{_WORD}') THEN {text}
+        WHEN lower({text}) LIKE '%timeout%' OR lower({text}) LIKE '%timed out%' THEN 'timeout'
+        WHEN lower({text}) LIKE '%connect%' OR lower({text}) LIKE '%refused%' THEN 'connect'
+        WHEN {text} IS NOT NULL THEN 'other' END"""
 
 
 def _flag(key: str, keys: _Keys, present: str) -> _Value:

@@ -123,7 +123,9 @@ def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *
     """
     sample = _parse(lines)
     if not sample:
-        raise InputError(f"{ledger.label}: no line of it is a JSON object; a ledger is JSON, one object a line.")
+        raise InputError(
+            f"{ledger.label}: none of the lines sampled across it is a JSON object; a ledger is JSON, one object a line."
+        )
     if forced is not None:
         return Detection((forced,), _source((forced,)), forced.dialect.name, "it was asked for", sample)
     fits = Counter(name for members in sample if (name := _first_fit(members, known)))

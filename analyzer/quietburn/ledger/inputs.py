@@ -1,6 +1,7 @@
 """Which files a call names, and how their bytes are opened."""
 
 import gzip
+import io
 import os
 import stat
 import sys
@@ -131,9 +132,38 @@ def _not_compressed(ledger: LedgerFile) -> str:
     )
 
 
+MAX_EXPANSION = 200  # logs compress ten- to fiftyfold; a bomb of gzip a thousandfold
+_UNCHECKED = 64 << 20
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed stream that refuses to grow out of all proportion to its file."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream, self._path = stream, path
+        self._limit = max(_UNCHECKED, MAX_EXPANSION * path.stat().st_size)
+        self._given = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return decompressed bytes. Raises InputError past the limit."""
+        data = self._stream.read(size)
+        self._given += len(data)
+        if self._given > self._limit:
+            raise InputError(
+                f"{label_of(str(self._path))}: expands to more than {MAX_EXPANSION} times its size; it looks like a "
+                "decompression bomb. Decompress it yourself if you trust it, and name the result."
+            )
+        return data
+
+    def close(self) -> None:
+        """Close the stream below."""
+        self._stream.close()
+        super().close()
+
+
 def _open(path: Path) -> BinaryIO:
     if path.suffix == ".gz":
-        return cast(BinaryIO, gzip.open(path, "rb"))
+        return cast(BinaryIO, _Bounded(cast(BinaryIO, gzip.open(path, "rb")), path))
     if path.suffix == ".zst":
-        return cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
+        return cast(BinaryIO, _Bounded(cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")), path))
     return path.open("rb")

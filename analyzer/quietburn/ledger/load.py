@@ -130,6 +130,8 @@ class Loader:
 
     def labels(self) -> tuple[str, ...]:
         """Return every file's label by its id."""
+        if not self.durable:
+            return tuple(counts.label for counts in self.files)
         return tuple(file.label for file in store.remembered_files(self.connection))
 
     def _know_again(self, counts: FileCounts) -> None:
@@ -206,6 +208,11 @@ class Loader:
                 batch, rows = [], 0
         self._add(batch, detection, counts)
         _refuse_shrunk(ledger, end.end_at)
+        if self.durable:
+            self._remember(counts, end, head)
+
+    def _remember(self, counts: FileCounts, end: "_End", head: bytes) -> None:
+        """Drop what stands twice in the store and note how far a file was read."""
         kind = self._open_kind(counts, end)
         for file_id, count in drop_repeats(self.connection, self.columns).items():
             self._count_repeats(counts, file_id, count)
@@ -216,6 +223,11 @@ class Loader:
             counts.file_id, counts.label, size, store.digest(head[:size]), end.resume_at, end.end_at,
             store.tail_mark(end.tail), counts.lines, end.open_line, kind, counts.stored(),
         ))
+
+    def drop_repeats(self) -> None:
+        """Drop lines that stand twice in what was loaded into memory."""
+        for file_id, count in drop_repeats(self.connection, self.columns).items():
+            self._count_repeats(self.files[-1], file_id, count)
 
     def _count_repeats(self, current: FileCounts, file_id: int, count: int) -> None:
         """Count lines that turned out to stand twice, in whichever file they stand."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from quietburn.errors import ConfigError
 from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, Kind, logged_name
+from quietburn.ledger.inputs import os_words
 from quietburn.resources import rules_dir
 from quietburn.wording import nearest, validation_problems
 
@@ -161,8 +162,10 @@ def load_mapping(path: Path) -> Mapping:
     """Read one mapping file (TOML). Raises ConfigError naming the file and every bad key."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigError(f"mapping {path}: can't be read ({problem}).") from None
+    except OSError as problem:
+        raise ConfigError(f"mapping {path}: can't be read ({os_words(problem)}).") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"mapping {path}: is not UTF-8 text.") from None
     try:
         return Mapping.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as problem:

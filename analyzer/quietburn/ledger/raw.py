@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
@@ -241,7 +242,7 @@ def _foreign_number(table: pa.Table, data: bytes) -> int | None:
     """Return the first row with a spelling that only the strict reader takes for a number (`Inf`, `-NaN`)."""
     if not any(_may_be_infinite(table[key]) for key in table.column_names):
         return None
-    match = _FOREIGN.search(data)
+    match = _FOREIGN.search(data) if b"Inf" in data or b"-NaN" in data else None
     return data.count(b"\n", 0, match.start()) if match else None
 
 
@@ -262,7 +263,7 @@ def _add_fast(raw: RawBlock, table: pa.Table, numbers: list[int] | range, schema
     source = schema.source
     private = source.private_keys
     # A line of a later block may bring a key while this one was read: the schema only grows.
-    names, arrays = ["line"], [pa.array(numbers, pa.int64())]
+    names, arrays = ["line"], [_numbers_array(numbers)]
     texts: dict[str, Any] = {}
     late: list[str] = []
     for key in table.column_names:
@@ -285,6 +286,12 @@ def _add_fast(raw: RawBlock, table: pa.Table, numbers: list[int] | range, schema
         names.append(name)
         arrays.append(array)
     raw.tables.append(pa.table(arrays, names=names))
+
+
+def _numbers_array(numbers: list[int] | range) -> pa.Array:
+    if isinstance(numbers, range):
+        return pa.array(np.arange(numbers.start, numbers.stop, dtype=np.int64))
+    return pa.array(numbers, pa.int64())
 
 
 def _learn_late(raw: RawBlock, table: pa.Table, numbers: list[int] | range, schema: FastSchema, late: list[str]) -> None:

@@ -51,6 +51,7 @@ class FieldFault(StrEnum):
     OUT_OF_RANGE = "out_of_range"
     NOT_A_FLAG = "not_a_flag"
     NOT_TEXT = "not_text"
+    NOT_A_TIME = "not_a_time"
     MORE_THAN_WHOLE = "more_than_whole"
     TOTAL_CONTRADICTS_PARTS = "total_contradicts_parts"
     ENDS_BEFORE_START = "ends_before_start"

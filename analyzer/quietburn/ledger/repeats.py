@@ -1,8 +1,39 @@
-"""Lines that stand twice, and ids that come again with other content."""
+"""Lines that stand twice, ids that stand in several lines, and ids that come again with other content."""
 
 import duckdb
 
 EVENTS_TABLE = "ledger_events"
+_REPEATED_IDS = "repeated_ids"
+_REPEATED_KEYS = "repeated_keys"
+
+
+def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> None:
+    """Note which ids and which idempotency keys (of lines without an id) stand in several lines.
+
+    Grouping millions of ids costs time; everything that looks at several lines of an id starts
+    from these small tables.
+    """
+    ids = "request_id" if "request_id" in columns else "CAST(NULL AS VARCHAR)"
+    keys = "idempotency_key" if "idempotency_key" in columns else "CAST(NULL AS VARCHAR)"
+    for name, column, where in (
+        (_REPEATED_IDS, ids, f"{ids} IS NOT NULL"),
+        (_REPEATED_KEYS, keys, f"{ids} IS NULL AND {keys} IS NOT NULL"),
+    ):
+        source = f"FROM {EVENTS_TABLE} WHERE {where}" if column in columns else f"FROM {EVENTS_TABLE} WHERE FALSE"
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {column} AS id {source} GROUP BY {column} HAVING count(*) > 1"
+        )
+
+
+def repeated_ids(columns: frozenset[str]) -> str:
+    """Return the predicate over lines: the line's id, or else its key, stands in several lines."""
+    parts = []
+    if "request_id" in columns:
+        parts.append(f"request_id IN (SELECT id FROM {_REPEATED_IDS})")
+    if "idempotency_key" in columns:
+        without = "request_id IS NULL AND " if "request_id" in columns else ""
+        parts.append(f"({without}idempotency_key IN (SELECT id FROM {_REPEATED_KEYS}))")
+    return " OR ".join(parts) or "FALSE"
 
 
 def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> dict[int, int]:
@@ -11,18 +42,13 @@ def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str])
     A line counts as a repeat when all fields are equal and it has an id or a time with a
     fraction of a second; the first stays.
     """
-    candidates = []
-    if "request_id" in columns:
-        ids = f"SELECT request_id FROM {EVENTS_TABLE} WHERE request_id IS NOT NULL GROUP BY request_id HAVING count(*) > 1"
-        candidates.append(f"request_id IN ({ids})")
+    find_repeated_ids(connection, columns)
+    candidates = [repeated_ids(columns)]
     if "ts_us" in columns:
-        without = "request_id IS NULL AND " if "request_id" in columns else ""
-        keyed = {"request_id", "idempotency_key"} <= columns
-        has_id = " OR (request_id IS NULL AND idempotency_key IS NOT NULL)" if keyed else ""
+        named = [name for name in ("request_id", "idempotency_key") if name in columns]
+        without = "".join(f"{name} IS NULL AND " for name in named)
         times = f"SELECT ts_us FROM {EVENTS_TABLE} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
-        candidates.append(f"(({without}ts_us % 1000000 <> 0 AND ts_us IN ({times})){has_id})")
-    if not candidates:
-        return {}
+        candidates.append(f"({without}ts_us % 1000000 <> 0 AND ts_us IN ({times}))")
     every = ", ".join(["dialect", *sorted(columns)])
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE repeats AS SELECT row_id, file_id FROM (SELECT rowid AS row_id, file_id, "
@@ -37,12 +63,15 @@ def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str])
 
 
 def conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> int:
-    """Return how many lines came again with the same id, attempt and time, but other content."""
+    """Return how many lines came again with the same id, attempt and time, but other content.
+
+    Needs `find_repeated_ids` of the same lines.
+    """
     if not {"request_id", "ts_us"} <= columns:
         return 0
     keys = ", ".join(name for name in ("request_id", "attempt", "ts_us") if name in columns)
     ((count,),) = connection.execute(
-        f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {EVENTS_TABLE} WHERE request_id IS NOT NULL AND ts_us IS NOT NULL "
-        f"GROUP BY {keys} HAVING count(*) > 1)"
+        f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {EVENTS_TABLE} WHERE ts_us IS NOT NULL "
+        f"AND request_id IN (SELECT id FROM {_REPEATED_IDS}) GROUP BY {keys} HAVING count(*) > 1)"
     ).fetchall()
     return int(count or 0)

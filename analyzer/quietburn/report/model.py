@@ -10,7 +10,7 @@ Pair = tuple[float, float]
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)  # a reader of the contract must bear added fields
 
 
 class UnknownKey(_Frozen):

@@ -148,6 +148,9 @@ def _tokens(rates: RatesReport) -> Lines:
 def _findings(report: Report, width: int) -> Lines:
     if not report.findings:
         told = len(report.quiet)
+        if not told:
+            yield Text("  No rule could be evaluated.", style="bold")
+            return
         yield Text(f"  No contradiction found by {counted(told, 'rule')}.", style="bold")
         return
     yield Text(f"  Findings ({len(report.findings)})", style="bold")

@@ -45,7 +45,10 @@ def choose(rules: Iterable[Rule], only: Iterable[str] = (), skip: Iterable[str] 
             raise UsageError(f"no rule {name!r}{nearest(name, by_name)}. `quietburn rules list` names them all.")
     wanted = {by_name[name].id for name in only} or {rule.id for rule in by_name.values()}
     left_out = {by_name[name].id for name in skip}
-    return tuple(rule for name, rule in by_name.items() if rule.id == name and name in wanted and name not in left_out)
+    chosen = tuple(rule for name, rule in by_name.items() if rule.id == name and name in wanted and name not in left_out)
+    if not chosen:
+        raise UsageError("--only and --skip leave no rule.")
+    return chosen
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""Small ledgers for tests: written, read to events, or analyzed."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from quietburn.analysis import Request, analyze
+from quietburn.config import Config
+from quietburn.engine.duckdb import DuckEngine
+from quietburn.ledger.inputs import LedgerFile
+from quietburn.ledger.load import FileCounts
+from quietburn.ledger.mapping import Mapping, shipped_mappings
+from quietburn.ledger.repeats import EVENTS_TABLE
+from quietburn.report.model import Report
+
+_shipped = cache(shipped_mappings)
+T0 = 1_788_833_640  # 2026-09-08T02:14:00Z
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one ledger became: events by line (NULLs left out), refused lines, refused fields, counts."""
+
+    events: dict[int, dict[str, object]]
+    quarantine: list[tuple[int, int, int, str]]
+    invalid: list[tuple[int, str, str]]
+    counts: FileCounts
+
+
+def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[Mapping, ...] | None = None) -> Reading:
+    """Read one ledger with the shipped dialects."""
+    with DuckEngine(zone=zone, known=known or _shipped(), threads=threads) as engine:
+        engine.load([LedgerFile("ledger", path)])
+        found = engine.connection.execute(f"SELECT * FROM {EVENTS_TABLE} ORDER BY line")
+        names = [column[0] for column in found.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        events = {
+            int(row["line"]): {k: v for k, v in row.items() if v is not None and k not in ("file_id", "line", "dialect")}
+            for row in rows
+        }
+        quarantine = [(q.line, q.offset, q.length, str(q.code)) for q in engine.quarantine()]
+        invalid = [(i.line, i.field, str(i.code)) for i in engine.invalid_fields(10_000)]
+        return Reading(events, quarantine, invalid, engine.files[0])
+
+
+def conserved(counts: FileCounts) -> bool:
+    """Whether every physical line was accounted for once."""
+    parts = counts.events + counts.not_a_request + counts.duplicates + counts.quarantined + counts.blank
+    return counts.lines == parts
+
+
+def jsonl(events: Iterable[dict[str, Any]]) -> bytes:
+    """Return events as a ledger, one a line."""
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def report_of(
+    folder: Path, events: Iterable[dict[str, Any]], *, config: Config | None = None, request: Request | None = None
+) -> Report:
+    """Write a ledger and analyze it."""
+    path = folder / "ledger.jsonl"
+    path.write_bytes(jsonl(events))
+    return analyze([str(path)], request or Request(config=config or Config()))
