@@ -46,7 +46,7 @@ def choose(rules: Iterable[Rule], only: Iterable[str] = (), skip: Iterable[str] 
     wanted = {by_name[name].id for name in only} or {rule.id for rule in by_name.values()}
     left_out = {by_name[name].id for name in skip}
     chosen = tuple(rule for name, rule in by_name.items() if rule.id == name and name in wanted and name not in left_out)
-    if not chosen:
+    if not chosen and (only or skip):
         raise UsageError("--only and --skip leave no rule.")
     return chosen
 
