@@ -38,6 +38,7 @@ class Rates:
 
     attempts: int
     successes: int
+    with_status: int
     requests: int
     request_attempts: int
     requests_with_2xx: int
@@ -52,8 +53,8 @@ class Rates:
 
     @property
     def success_rate(self) -> float | None:
-        """2xx attempts over all attempts at the generate route, whoever sent them."""
-        return _share(self.successes, self.attempts)
+        """2xx attempts over all attempts at the generate route, whoever sent them; None where no line says."""
+        return _share(self.successes, self.attempts) if self.with_status else None
 
     @property
     def request_success_rate(self) -> float | None:
@@ -111,16 +112,20 @@ def _share(part: int, whole: int) -> float | None:
 
 def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rates:
     """Return the rates of the run: attempts by their end, requests by the start of their first."""
-    mine = request_within(settings)
-    attempts = engine.select(_ATTEMPTS).to_pylist()
+    facts = engine.select(_FACTS).to_pylist()
+    attempts = [fact for fact in facts if fact["is_attempt"]]
     row = {name: sum(part[name] for part in attempts) for name in _SUMS}
     traffic = _by_traffic(attempts)
-    requests = {r["verdict"]: r for r in engine.select(_REQUESTS.format(mine=mine)).to_pylist()}
-    verdicts = {name: int(requests[name]["n"]) if name in requests else 0 for name in VERDICTS}
+    mine = request_within(settings)
+    # Without a span each request is as much in the run as its attempts are; one pass tells both.
+    deciding = facts if mine == "TRUE" else engine.select(_REQUESTS.format(mine=mine)).to_pylist()
+    requests = _by_verdict(deciding)
+    verdicts = {name: requests[name]["n"] if name in requests else 0 for name in VERDICTS}
     abandoned = requests.get("abandoned")
     return Rates(
         attempts=row["attempts"],
         successes=row["successes"],
+        with_status=row["with_status"],
         requests=sum(verdicts.values()),
         request_attempts=row["request_attempts"],
         requests_with_2xx=sum(int(r["with_2xx"]) for r in requests.values()),
@@ -140,11 +145,12 @@ _SPENT_FOR_NOTHING = (
     " OR (in_request AND verdict = 'usable' AND NOT decides)"
 )
 _SUMS = (
-    "attempts", "successes", "request_attempts", "length_limited", "unlabelled",
+    "attempts", "successes", "with_status", "request_attempts", "length_limited", "unlabelled",
     "with_tokens", "tokens", "probe_tokens", "wasted",
 )
-_ATTEMPTS = f"""
-    SELECT COALESCE(traffic, '') AS traffic, count(*) AS attempts,
+_FACTS = f"""
+    SELECT is_attempt, COALESCE(traffic, '') AS traffic, COALESCE(verdict, '') AS verdict, decides,
+        count(*) AS attempts, count(status) AS with_status,
         sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes,
         sum(CASE WHEN in_request THEN 1 ELSE 0 END) AS request_attempts,
         sum(CASE WHEN in_request AND is_2xx AND lower(finish_reason) IN ('length', 'max_tokens') THEN 1 ELSE 0 END)
@@ -152,8 +158,10 @@ _ATTEMPTS = f"""
         sum(CASE WHEN traffic IS NULL THEN 1 ELSE 0 END) AS unlabelled,
         count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens,
         COALESCE(sum(CASE WHEN traffic = 'probe' THEN tokens END), 0) AS probe_tokens,
-        COALESCE(sum(CASE WHEN {_SPENT_FOR_NOTHING} THEN tokens END), 0) AS wasted
-    FROM events WHERE is_attempt GROUP BY COALESCE(traffic, '') ORDER BY 1
+        COALESCE(sum(CASE WHEN {_SPENT_FOR_NOTHING} THEN tokens END), 0) AS wasted,
+        sum(CASE WHEN decides THEN 1 ELSE 0 END) AS n,
+        sum(CASE WHEN decides AND request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
+    FROM events GROUP BY is_attempt, COALESCE(traffic, ''), COALESCE(verdict, ''), decides ORDER BY 1, 2, 3, 4
 """
 _REQUESTS = """
     SELECT verdict, count(*) AS n, sum(CASE WHEN request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
@@ -162,10 +170,22 @@ _REQUESTS = """
 
 
 def _by_traffic(attempts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {"traffic": part["traffic"], "n": part["attempts"], "successes": part["successes"], "tokens": part["tokens"]}
-        for part in attempts
-    ]
+    found: dict[str, dict[str, Any]] = {}
+    for part in attempts:
+        row = found.setdefault(part["traffic"], {"traffic": part["traffic"], "n": 0, "successes": 0, "tokens": 0.0})
+        row["n"] += part["attempts"]
+        row["successes"] += part["successes"]
+        row["tokens"] += part["tokens"]
+    return [found[name] for name in sorted(found)]
+
+
+def _by_verdict(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for part in facts:
+        row = found.setdefault(part["verdict"], {"n": 0, "with_2xx": 0})
+        row["n"] += int(part["n"])
+        row["with_2xx"] += int(part["with_2xx"])
+    return found
 
 
 def _tokens(row: Mapping[str, float], traffic: list[dict[str, object]]) -> Tokens:

@@ -195,7 +195,7 @@ def _finite(value: Any) -> float | bool | None:
 
 def _findings(engine: Engine, rule: Rule, values: Values, runs: list[_Run]) -> Iterator[Finding]:
     worst = [_worst(rule, run) for run in runs]
-    engine.with_rows("flagged_runs", _run_table(rule, runs, worst))
+    engine.with_rows("flagged_runs", _run_table(rule, runs))
     facts = {row["run"]: row for row in engine.select(_facts_sql(rule, values)).to_pylist()}
     lines: dict[int, list[Evidence]] = {}
     for row in engine.select(_lines_sql(rule, values)).to_pylist():
@@ -226,9 +226,9 @@ def _findings(engine: Engine, rule: Rule, values: Values, runs: list[_Run]) -> I
         )
 
 
-def _run_table(rule: Rule, runs: list[_Run], worst: list[dict[str, Any]]) -> pa.Table:
+def _run_table(rule: Rule, runs: list[_Run]) -> pa.Table:
     """Return the runs with the span of their evidence: (first flagged - window, last flagged]."""
-    spans = [window_minutes(rule.window.grades[row["grade"]].window) for row in worst]
+    spans = [window_minutes(rule.window.grades[run.rows[0]["grade"]].window) for run in runs]
     columns: dict[str, Any] = {
         "run": pa.array(range(len(runs)), pa.int64()),
         "after_minute": pa.array([run.rows[0]["minute"] - span for run, span in zip(runs, spans, strict=True)], pa.int64()),

@@ -18,6 +18,7 @@ from quietburn.alerts.metrics import (
     counter_named,
 )
 from quietburn.engine.base import Engine
+from quietburn.engine.minutes import exact_mean
 
 STEP_S = 15
 _STEP_US = STEP_S * 1_000_000
@@ -149,7 +150,7 @@ def _histogram_series(
 
 def _cpu_series(engine: Engine, frame: Frame) -> list[Series]:
     rows = engine.select(
-        "SELECT COALESCE(backend, '') AS backend, minute, avg(cpu_pct) / 100 AS value FROM events "
+        f"SELECT COALESCE(backend, '') AS backend, minute, {exact_mean('cpu_pct')} / 100 AS value FROM events "
         f"WHERE cpu_pct IS NOT NULL AND {_within(frame)} GROUP BY COALESCE(backend, ''), minute ORDER BY 1, 2"
     ).to_pylist()
     by_backend: dict[str, list[tuple[int, float]]] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import duckdb
 
 from quietburn.ledger.convert import literal
-from quietburn.ledger.events import COLUMNS
+from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.repeats import EVENTS_TABLE, repeated_ids
 
 NATURAL_FINISH = (
@@ -121,6 +121,9 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     for column in COLUMNS:
         if column.name == "deadline_ms":
             continue
+        if column.name in _FOLLOWING:
+            given.append(_following(column.name, columns))
+            continue
         given.append(column.name if column.name in columns else f"CAST(NULL AS {column.sql_type}) AS {column.name}")
     files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
     file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
@@ -128,6 +131,22 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
         f"SELECT rowid AS row_id, file_id, {file} AS file, line, dialect, {', '.join(given)}, "
         f"{_deadline(columns, settings)} AS deadline_ms FROM {EVENTS_TABLE}{_of_files(settings)}"
     )
+
+
+# What follows from other columns is stored only where a ledger says it, or where it was inferred.
+_FOLLOWING = {
+    "started_us": ("COALESCE({ts_us} - CAST(round({latency_ms} * 1000) AS BIGINT), {ts_us})", ("ts_us", "latency_ms")),
+    "start_known": ("{latency_ms} IS NOT NULL AND {ts_us} IS NOT NULL", ("ts_us", "latency_ms")),
+    "end_known": ("{ts_us} IS NOT NULL", ("ts_us",)),
+    "traffic_source": ("CASE WHEN {traffic} IS NOT NULL THEN 'label' END", ("traffic",)),
+}
+
+
+def _following(name: str, columns: frozenset[str]) -> str:
+    template, sources = _FOLLOWING[name]
+    known = {source: source if source in columns else f"CAST(NULL AS {BY_NAME[source].sql_type})" for source in sources}
+    follows = template.format(**known)
+    return f"COALESCE({name}, {follows}) AS {name}" if name in columns else f"{follows} AS {name}"
 
 
 def _of_files(settings: Settings) -> str:
@@ -215,12 +234,15 @@ def _answers(columns: frozenset[str], settings: Settings) -> str:
     """Return the select of attempts with their request's facts and the three questions."""
     timed = "request_start_known AND end_known AND request_deadline_us IS NOT NULL"
     untimed = "ts_us IS NULL AND of_request = 1"
+    told = {"prefix_fp", "ts_us"} <= columns
+    prefix = "p.prefix_is_new" if told else "CAST(NULL AS BOOLEAN)"
+    join = "LEFT JOIN prefixes p ON b.row_id = p.prefix_row" if told else ""
     return f"""
         SELECT *, {_complete(settings)} AS complete, {_non_empty()} AS non_empty,
             CASE WHEN {timed} THEN ts_us <= request_deadline_us
                  WHEN {untimed} THEN latency_ms <= deadline_ms END AS on_time
         FROM (
-            SELECT b.*, p.prefix_is_new, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
+            SELECT b.*, {prefix} AS prefix_is_new, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
                 COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx,
                 COALESCE(c.request_key, {_KEY}) AS request_key,
                 COALESCE(c.of_request, 1) AS of_request, COALESCE(c.nth, 1) AS nth,
@@ -233,7 +255,7 @@ def _answers(columns: frozenset[str], settings: Settings) -> str:
                 (ts_us + {MINUTE_US - 1}) // {MINUTE_US} AS minute
             FROM ({_base(columns, settings)}) b
             LEFT JOIN chained c ON b.row_id = c.chained_row
-            LEFT JOIN prefixes p ON b.row_id = p.prefix_row
+            {join}
         )
     """
 
@@ -297,6 +319,7 @@ def _attempt_verdict(coverage: Coverage) -> str:
         WHEN COALESCE(decision = 'reject', FALSE) OR COALESCE(status = 429, FALSE)
              OR COALESCE(status = 503 AND reason IS NOT NULL, FALSE) THEN 'refused'
         WHEN status BETWEEN 400 AND 499 AND status NOT IN (408, 425, 429, 499) THEN 'invalid'
+        WHEN status IS NULL AND error IS NULL THEN 'unknown'
         ELSE 'failed' END"""
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -74,11 +74,18 @@ class DuckEngine:
     def prepare(self, settings: derive.Settings) -> None:
         """Make `events` and what it stands on."""
         self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
-        names = [column for column in derive.DERIVED if column == "prefix_is_new"]
-        listed = sorted(self.loader.columns | {"deadline_ms"} | set(names))
-        asked = ", ".join(f"count({name}) > 0" for name in listed)
-        (row,) = self.connection.execute(f"SELECT {asked} FROM events").fetchall()
-        self._carried = dict(zip(listed, row, strict=True))
+        stored = self.loader.columns - {"deadline_ms"}
+        narrowed = settings.since_us is not None or settings.until_us is not None or settings.file_ids is not None
+        self._carried = self._count("events" if narrowed else EVENTS_TABLE, stored) | self._count(
+            "events", {"deadline_ms"} | ({"prefix_is_new"} if "prefix_fp" in stored else set())
+        )
+
+    def _count(self, source: str, columns: Collection[str]) -> dict[str, bool]:
+        if not columns:
+            return {}
+        asked = ", ".join(f"count({name}) > 0" for name in sorted(columns))
+        (row,) = self.connection.execute(f"SELECT {asked} FROM {source}").fetchall()
+        return dict(zip(sorted(columns), row, strict=True))
 
     def carries(self, field: str) -> bool:
         """Whether any event of the run has a value in this column."""

@@ -38,19 +38,33 @@ def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> R
     for rule, values in rules:
         for name, expression in rule.minutes.items():
             bound = bind(expression, values)
-            kept, prefix = (gauges, "g") if rule.is_gauge(name) else (sums, "s")
-            kept.setdefault(bound, f"{prefix}{len(kept)}")
-    _make(engine, MINUTES, "route, COALESCE(backend, '') AS backend", "route, COALESCE(backend, '')", sums, "COALESCE({}, 0)")
-    _make(engine, GAUGES, "COALESCE(backend, '') AS backend", "COALESCE(backend, '')", gauges, "{}")
-    return Reduction(sums | gauges)
-
-
-def _make(engine: Engine, name: str, keys: str, grouped: str, columns: dict[str, str], wrap: str) -> None:
-    listed = "".join(f", {wrap.format(expression)} AS {column}" for expression, column in columns.items())
+            if rule.is_gauge(name):
+                gauges.setdefault(bound.strip()[len("avg(") : -1], f"g{len(gauges)}")
+            else:
+                sums.setdefault(bound, f"s{len(sums)}")
+    parts = "".join(f", {_sum_of(value)} AS {column}_sum, count({value}) AS {column}_count" for value, column in gauges.items())
+    listed = "".join(f", COALESCE({expression}, 0) AS {column}" for expression, column in sums.items())
     engine.make_table(
-        name,
-        f"SELECT {keys}, minute{listed} FROM events WHERE minute IS NOT NULL AND route IS NOT NULL GROUP BY {grouped}, minute",
+        MINUTES,
+        f"SELECT route, COALESCE(backend, '') AS backend, minute{listed}{parts} FROM events "
+        "WHERE minute IS NOT NULL AND route IS NOT NULL GROUP BY route, COALESCE(backend, ''), minute",
     )
+    means = "".join(
+        f", CAST(sum({column}_sum) AS DOUBLE) / (NULLIF(sum({column}_count), 0) * 1000000.0) AS {column}"
+        for column in gauges.values()
+    )
+    engine.make_table(GAUGES, f"SELECT backend, minute{means} FROM {MINUTES} GROUP BY backend, minute")
+    return Reduction(sums | {f"avg({value})": column for value, column in gauges.items()})
+
+
+def _sum_of(value: str) -> str:
+    """Return a sum in millionths as an integer: it comes out the same in whatever order rows are added."""
+    return f"sum(CAST(round(({value}) * 1000000) AS BIGINT))"
+
+
+def exact_mean(value: str) -> str:
+    """Return the SQL mean of a value to a millionth, the same whatever the order of rows."""
+    return f"CAST({_sum_of(value)} AS DOUBLE) / (count({value}) * 1000000.0)"
 
 
 def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str:

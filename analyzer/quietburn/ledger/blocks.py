@@ -6,13 +6,11 @@ from typing import BinaryIO
 
 import numpy as np
 
-from quietburn.ledger.reasons import LineFault
-
 BLOCK_BYTES = 4 << 20
 MAX_LINE_BYTES = 16 << 20
 MAX_NESTING = 256
 _BOM = b"\xef\xbb\xbf"
-_FEED, _OPEN, _CLOSE = b"\n{}"
+_FEED, _OPEN, _CLOSE, _BRACKET = b"\n{}["
 _BLANK = b" \t\r\n\v\f"
 
 
@@ -24,6 +22,7 @@ class Block:
     first_line: int
     offset: int
     is_last: bool
+    feeds: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,6 @@ class SplitBlock:
     odd: list[Line] = field(default_factory=list)
     blank: int = 0
     lines: int = 0
-    faults: list[tuple[Line, LineFault]] = field(default_factory=list)
     leading_nuls: int = 0
 
 
@@ -87,13 +85,19 @@ def blocks(stream: BinaryIO, first_line: int = 1, first_offset: int = 0) -> Iter
             offset, line = offset + passed, line + 1
             rest, cut = b"", chunk.rfind(b"\n") + 1
         data = rest + chunk[:cut]
+        feeds = count_feeds(data)
         if data:
-            yield Block(data, line, offset, is_last=False)
-        line += data.count(b"\n")
+            yield Block(data, line, offset, is_last=False, feeds=feeds)
+        line += feeds
         offset += len(data)
         rest = chunk[cut:]
     if rest:
-        yield Block(rest, line, offset, is_last=True)
+        yield Block(rest, line, offset, is_last=True, feeds=0)
+
+
+def count_feeds(data: bytes) -> int:
+    """Return how many line feeds there are."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _FEED))
 
 
 def _fill(stream: BinaryIO) -> bytes:
@@ -121,7 +125,7 @@ def _skip_line(stream: BinaryIO, begun: bytes) -> tuple[int, int, bytes]:
 def split_block(block: Block) -> SplitBlock:
     """Sort a block's lines; the common case, all plain, costs a few byte searches only."""
     data = block.data
-    feeds = data.count(b"\n")
+    feeds = block.feeds
     if not block.is_last and len(data) <= MAX_LINE_BYTES and _all_plain(data, feeds):
         numbers = range(block.first_line, block.first_line + feeds)
         return SplitBlock(Segment(data, numbers, None), lines=feeds)
@@ -136,7 +140,7 @@ def _all_plain(data: bytes, feeds: int) -> bool:
     ends = np.flatnonzero(codes == _FEED)
     if not ((codes[ends - 1] == _CLOSE).all() and (codes[ends[:-1] + 1] == _OPEN).all()):
         return False
-    opened = np.count_nonzero(codes == _OPEN) + data.count(b"[")
+    opened = np.count_nonzero(codes == _OPEN) + np.count_nonzero(codes == _BRACKET)
     return bool(opened <= feeds + MAX_NESTING) and (data.isascii() or _is_utf8(data))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from quietburn.ledger.events import BY_NAME, Kind
 from quietburn.ledger.mapping import Alternative, Mapping, Scalar, scale
-from quietburn.ledger.raw import RawKind, raw_name
+from quietburn.ledger.raw import LINE_CHECK, RawKind, raw_name
 from quietburn.ledger.reasons import FieldFault, LineFault
 
 # The span in which a number is taken for a time, in seconds: 2015-01-01 to 2100-01-01.
@@ -87,6 +87,10 @@ class _Keys:
         self._names = set(raw_columns)
         self.trusted = trusted
 
+    @property
+    def has_line_check(self) -> bool:
+        return LINE_CHECK in self._names
+
     def column(self, kind: RawKind, key: str) -> str | None:
         name = raw_name(kind, key)
         return quote(name) if name in self._names else None
@@ -104,12 +108,23 @@ class _Keys:
     def text(self, key: str) -> str:
         """Return the key's value as text, NULL where it holds none or an empty one."""
         kinds = self.kinds(key)
-        parts = [f"NULLIF({kinds[kind]}, '')" for kind in (RawKind.STRING, RawKind.NUMBER_TEXT) if kind in kinds]
+        parts = [_without_placeholder(kinds[RawKind.STRING])] if RawKind.STRING in kinds else []
+        if RawKind.NUMBER_TEXT in kinds:
+            parts.append(kinds[RawKind.NUMBER_TEXT])
         if RawKind.INTEGER in kinds:
             parts.append(f"CAST({kinds[RawKind.INTEGER]} AS VARCHAR)")
         if RawKind.FLAG in kinds:
             parts.append(f"CAST({kinds[RawKind.FLAG]} AS VARCHAR)")
         return _coalesce(parts)
+
+
+# What loggers write where there is nothing; as an id it would make one request of a whole night.
+_PLACEHOLDERS = ("", "-", "null", "NULL", "none", "None")
+
+
+def _without_placeholder(text: str) -> str:
+    listed = ", ".join(literal(placeholder) for placeholder in _PLACEHOLDERS)
+    return f"CASE WHEN strlen({text}) > 4 THEN {text} WHEN {text} NOT IN ({listed}) THEN {text} END"
 
 
 def _coalesce(parts: list[str]) -> str:
@@ -126,6 +141,7 @@ def recognises(mapping: Mapping, raw_columns: list[str]) -> str:
     if wanted.any:
         found = [keys.present(key) for key in wanted.any if keys.kinds(key)]
         parts.append("(" + " OR ".join(found) + ")" if found else "FALSE")
+    parts += [f"NOT {keys.present(key)}" for key in wanted.none if keys.kinds(key)]
     parts += [_holds(keys, key, values) for key, values in wanted.values.items()]
     return " AND ".join(parts) or "TRUE"
 
@@ -155,7 +171,7 @@ def _build(mapping: Mapping, keys: "_Keys", zone: str | None) -> Conversion:
             values[name] = value
     _add_private(values, keys)
     _line_faults(mapping, keys, zone, result)
-    _finish(values, result)
+    _finish(values, keys, result)
     return result
 
 
@@ -163,7 +179,7 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: _Keys, zone: str | N
     """Return the SQL of one column over all its alternatives, noting faults on the way."""
     kind = BY_NAME[name].kind
     taken: list[str] = []  # predicates of the alternatives before: they had the say
-    branches: list[str] = []
+    branches: list[tuple[str, str]] = []
     for way in ways:
         for value in _way(name, kind, way, keys, zone):
             if value.present == "FALSE":
@@ -176,13 +192,15 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: _Keys, zone: str | N
             for code, predicate in value.faults:
                 result.field_faults.append((name, code, f"{value.present}{guard} AND {predicate}"))
             result.coerced += [f"{value.present}{guard} AND {predicate}" for predicate in value.coerced]
-            branches.append(f"WHEN {value.present} THEN {value.sql}")
+            branches.append((value.present, value.sql))
             taken.append(value.present)
     if not branches:
         return None
-    if branches[0].startswith("WHEN TRUE THEN "):
-        return branches[0].removeprefix("WHEN TRUE THEN ")
-    return "CASE " + " ".join(branches) + " END"
+    first_present, first_sql = branches[0]
+    # What a single way reads is NULL where its key is missing: it needs no guard.
+    if first_present == "TRUE" or (len(branches) == 1 and not any(way.when or way.only or way.null for way in ways)):
+        return first_sql
+    return "CASE " + " ".join(f"WHEN {present} THEN {sql}" for present, sql in branches) + " END"
 
 
 def _way(name: str, kind: Kind, way: Alternative, keys: _Keys, zone: str | None) -> list[_Value]:
@@ -222,7 +240,7 @@ def _convert(name: str, kind: Kind, way: Alternative, key: str, keys: _Keys, zon
         # A line whose end can't be placed is refused whole; a start alone costs the start.
         faults = [(FieldFault.NOT_A_TIME, f"({read}) IS NULL")] if name == "started_us" else []
         return _Value(read, f"({present}{empty})", faults, proof=_time_proof(key, keys))
-    return _numeric(kind, key, keys, present, scale(name, way))
+    return _numeric(name, kind, key, keys, present, scale(name, way))
 
 
 def _is_written_as_text(key: str, keys: _Keys) -> str:
@@ -240,7 +258,10 @@ def _translated(name: str, table: dict[str, Scalar], key: str, keys: _Keys) -> _
 
 
 def _without_query(route: str) -> str:
-    return f"NULLIF(split_part({route}, '?', 1), '')"
+    """Return a route without query and closing slash, since both name the same route."""
+    path = f"split_part({route}, '?', 1)"
+    cut = f"CASE WHEN {path} IN ('', '/') THEN NULLIF({path}, '') ELSE rtrim({path}, '/') END"
+    return f"CASE WHEN contains({route}, '?') OR suffix({route}, '/') THEN {cut} ELSE {route} END"
 
 
 def _text(name: str, key: str, keys: _Keys, present: str) -> _Value:
@@ -254,12 +275,15 @@ def _text(name: str, key: str, keys: _Keys, present: str) -> _Value:
         text = _category(text)
     if name == "error":
         return _error(text, present, other)
-    faults = [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")] if other else []
-    return _Value(text, present, faults, proof=None if other else [])
+    if not other:
+        # A placeholder is as good as nothing: the next way to the column gets its turn.
+        return _Value(text, f"({text} IS NOT NULL AND {present})")
+    return _Value(text, present, [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")], proof=None)
 
 
 # Columns of which only the kind is kept: their free text may quote a prompt.
 _CATEGORIES = ("error", "reason", "finish_reason")
+_COMMON_WORDS = "'stop', 'length', 'tool_calls', 'end_turn', 'timeout'"  # spared the regular expression
 _WORD = "[A-Za-z][A-Za-z_.-]{0,39}|[0-9]{1,4}"
 
 
@@ -273,7 +297,7 @@ def _error(text: str, present: str, other: str | None) -> _Value:
 
 def _category(text: str) -> str:
     """Return a free text as a word: itself where it is one, else what it speaks of, else `other`."""
-    return f"""CASE WHEN regexp_full_match({text}, '{_WORD}') THEN {text}
+    return f"""CASE WHEN {text} IN ({_COMMON_WORDS}) THEN {text} WHEN regexp_full_match({text}, '{_WORD}') THEN {text}
         WHEN lower({text}) LIKE '%timeout%' OR lower({text}) LIKE '%timed out%' THEN 'timeout'
         WHEN lower({text}) LIKE '%connect%' OR lower({text}) LIKE '%refused%' THEN 'connect'
         WHEN {text} IS NOT NULL THEN 'other' END"""
@@ -315,23 +339,24 @@ def _number(key: str, keys: _Keys) -> str:
     return _coalesce(parts) if parts else "CAST(NULL AS DOUBLE)"
 
 
-def _numeric(kind: Kind, key: str, keys: _Keys, present: str, factor: float) -> _Value:
+def _numeric(name: str, kind: Kind, key: str, keys: _Keys, present: str, factor: float) -> _Value:
     written = _number(key, keys)
     number = written if factor == 1.0 else f"({written} * {factor!r})"
     if keys.trusted:
         return _Value(number, present)
     finite = f"isfinite({number})"
+    unit = BY_NAME[name].unit
     faults: list[tuple[FieldFault, str]] = [(FieldFault.NOT_FINITE, f"NOT {finite}")]
     limits = [finite]
+    most = ceiling(kind, unit)
+    faults.append((FieldFault.OUT_OF_RANGE, f"{finite} AND abs({number}) > {most!r}"))
+    limits.append(f"abs({number}) <= {most!r}")
     if kind is not Kind.NUMBER:
         faults.append((FieldFault.NEGATIVE, f"{finite} AND {number} < 0"))
         limits.append(f"{number} >= 0")
     if kind is Kind.COUNT:
         faults.append((FieldFault.NOT_INTEGRAL, f"{finite} AND {number} >= 0 AND {number} <> floor({number})"))
         limits.append(f"{number} = floor({number})")
-    if kind is Kind.PERCENT:
-        faults.append((FieldFault.OUT_OF_RANGE, f"{finite} AND {number} > 100"))
-        limits.append(f"{number} <= 100")
     text = keys.column(RawKind.STRING, key)
     coerced = []
     empty = ""
@@ -341,19 +366,39 @@ def _numeric(kind: Kind, key: str, keys: _Keys, present: str, factor: float) -> 
     if set(keys.kinds(key)) - {RawKind.NUMBER, RawKind.INTEGER}:
         faults.append((FieldFault.NOT_A_NUMBER, f"{written} IS NULL{empty}"))
     sql = f"CASE WHEN {' AND '.join(limits)} THEN {number} END"
-    return _Value(sql, present, faults, coerced, _numeric_proof(kind, key, keys, number))
+    if name == "deadline_ms":
+        # A deadline of nothing is how loggers write that there is none.
+        faults.append((FieldFault.OUT_OF_RANGE, f"{number} = 0"))
+        sql = f"NULLIF({sql}, 0)"
+    return _Value(sql, present, faults, coerced, _numeric_proof(name, kind, key, keys, number))
 
 
-def _numeric_proof(kind: Kind, key: str, keys: _Keys, number: str) -> list[str] | None:
+_WEEK_MS = 7 * 86_400_000.0
+
+
+def ceiling(kind: Kind, unit: str) -> float:
+    """Return the largest magnitude that a value may have: what lies beyond is another unit or no measurement.
+
+    Durations: a week (an epoch time given as a deadline lies beyond). Counts: 2^53, up to which a
+    double holds every integer.
+    """
+    if kind is Kind.PERCENT:
+        return 100.0
+    if kind is Kind.COUNT:
+        return 2.0**53
+    return _WEEK_MS / 1000 if unit == "s" else _WEEK_MS
+
+
+def _numeric_proof(name: str, kind: Kind, key: str, keys: _Keys, number: str) -> list[str] | None:
     """Return aggregates that are true when every number of the table is one of the kind.
 
     DuckDB sorts NaN above infinity, so a finite maximum rules out both.
     """
     if set(keys.kinds(key)) != {RawKind.NUMBER}:
         return None
-    lowest = "-1e308" if kind is Kind.NUMBER else "0"
-    highest = "100" if kind is Kind.PERCENT else "1e308"
-    proof = [f"min({number}) >= {lowest}", f"max({number}) <= {highest}"]
+    most = ceiling(kind, BY_NAME[name].unit)
+    lowest = f">= {-most!r}" if kind is Kind.NUMBER else "> 0" if name == "deadline_ms" else ">= 0"
+    proof = [f"min({number}) {lowest}", f"max({number}) <= {most!r}"]
     return [*proof, f"NOT bool_or({number} <> floor({number}))"] if kind is Kind.COUNT else proof
 
 
@@ -502,7 +547,7 @@ _USAGE = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_toke
 _TIMINGS = ("latency_ms", "ttft_ms", "upstream_ms")
 
 
-def _finish(values: dict[str, str], result: Conversion) -> None:
+def _finish(values: dict[str, str], keys: _Keys, result: Conversion) -> None:
     """Wrap the columns: invented zeros, parts over wholes, and the two ends of an attempt."""
     have = {name: quote("v_" + name) for name in values}
     final = dict(have)
@@ -518,9 +563,10 @@ def _finish(values: dict[str, str], result: Conversion) -> None:
     _ends(final, have, result, values)
     if "traffic" in final or "user_agent" in final:
         _traffic(final)
-    result.columns = ["line", *final]
-    result.inner = ", ".join(["line", *(f"{sql} AS {quote('v_' + name)}" for name, sql in values.items())])
-    result.outer = ", ".join(["line", *(f"{sql} AS {quote(name)}" for name, sql in final.items())])
+    kept = ["line", *([LINE_CHECK] if keys.has_line_check else [])]
+    result.columns = [*kept, *final]
+    result.inner = ", ".join([*kept, *(f"{sql} AS {quote('v_' + name)}" for name, sql in values.items())])
+    result.outer = ", ".join([*kept, *(f"{sql} AS {quote(name)}" for name, sql in final.items())])
 
 
 def _parts_and_wholes(values: dict[str, str], final: dict[str, str], result: Conversion) -> None:
@@ -543,8 +589,8 @@ def _ends(final: dict[str, str], have: dict[str, str], result: Conversion, value
     """Give each attempt both ends, and say which of them are known."""
     end, start = have.get("ts_us"), have.get("started_us")
     latency = final.get("latency_ms", "CAST(NULL AS DOUBLE)")
-    if end is None and start is None:
-        return
+    if start is None:
+        return  # the usual ledger: its start follows from end and latency, which the view works out
     if end and start:
         predicate = f"({values['ts_us']}) < ({values['started_us']})"
         result.field_faults.append(("latency_ms", FieldFault.ENDS_BEFORE_START, predicate))
@@ -556,16 +602,17 @@ def _ends(final: dict[str, str], have: dict[str, str], result: Conversion, value
     span = f"CAST(round(({latency}) * 1000) AS BIGINT)"
     final["ts_us"] = f"COALESCE({end}, {start} + {span}, {start})"
     final["started_us"] = f"COALESCE({start}, {end} - {span}, {end})"
-    final["start_known"] = f"({start} IS NOT NULL OR ({latency}) IS NOT NULL)"
-    final["end_known"] = f"({end} IS NOT NULL OR ({latency}) IS NOT NULL)"
+    # Ends that contradict each other (a clock was set) are both not known.
+    sane = f"COALESCE({end} >= {start}, TRUE)"
+    final["start_known"] = f"({sane} AND ({start} IS NOT NULL OR ({latency}) IS NOT NULL))"
+    final["end_known"] = f"({sane} AND ({end} IS NOT NULL OR ({latency}) IS NOT NULL))"
 
 
 def _traffic(final: dict[str, str]) -> None:
     label = final.get("traffic", "CAST(NULL AS VARCHAR)")
     agent = final.get("user_agent")
     if agent is None:
-        final["traffic_source"] = f"CASE WHEN {label} IS NOT NULL THEN 'label' END"
-        return
+        return  # then every label is the ledger's own, which the view says
     probes = ", ".join(literal(name) for name in _PROBE_AGENTS)
     is_probe = f"COALESCE(trim({agent}) IN ({probes}), FALSE)"
     final["traffic"] = f"COALESCE({label}, CASE WHEN {is_probe} THEN 'probe' END)"

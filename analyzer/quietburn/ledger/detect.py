@@ -131,7 +131,8 @@ def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *
     fits = Counter(name for members in sample if (name := _first_fit(members, known)))
     if not fits:
         raise InputError(f"{ledger.label}: {_nearest(sample, known)}")
-    chosen = {name for name, count in fits.items() if count >= _MINORITY * fits.total()}
+    signed = {mapping.dialect.name for mapping in known if mapping.recognise.is_signature}
+    chosen = {name for name, count in fits.items() if name in signed or count >= _MINORITY * fits.total()}
     mappings = tuple(m for m in known if m.dialect.name in chosen)
     main = fits.most_common(1)[0][0]
     why = ", ".join(f"{count} of {len(sample)} sampled lines fit {name}" for name, count in fits.most_common())
@@ -157,6 +158,7 @@ def _missing(members: Members, mapping: Mapping) -> list[str]:
     missing = [key for key in wanted.all if not has(key)]
     if wanted.any and not any(has(key) for key in wanted.any):
         missing.append("any of " + ", ".join(wanted.any[:6]) + (", …" if len(wanted.any) > 6 else ""))
+    missing += [f"no {key}" for key in wanted.none if has(key)]
     for key, values in wanted.values.items():
         if str(resolve(members, key)) not in values:
             missing.append(f"{key} being one of {', '.join(values)}")

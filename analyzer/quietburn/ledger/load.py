@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from quietburn.errors import InputError
 from quietburn.ledger import store
-from quietburn.ledger.blocks import Block, Line, LongLine, blocks
+from quietburn.ledger.blocks import Block, LongLine, blocks
 from quietburn.ledger.convert import Conversion, build, quote, recognises
 from quietburn.ledger.detect import Detection, Rejoined, detect, sampled
 from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.raw import RawBlock, UnknownKeys, read_block
+from quietburn.ledger.raw import Fault, RawBlock, UnknownKeys, read_block
 from quietburn.ledger.reasons import LineFault
 from quietburn.ledger.repeats import EVENTS_TABLE, drop_repeats
 
@@ -88,7 +88,7 @@ class Loader:
         """Make the tables where they are missing, learn which columns there are; return the next file's id."""
         self.connection.execute("SET TimeZone = 'UTC'")
         for name, columns in (
-            (EVENTS_TABLE, "file_id INTEGER, line BIGINT, dialect VARCHAR"),
+            (EVENTS_TABLE, "file_id INTEGER, line BIGINT, dialect VARCHAR, line_check BIGINT"),
             (QUARANTINE_TABLE, "file_id INTEGER, line BIGINT, byte_offset BIGINT, length BIGINT, code VARCHAR"),
             (INVALID_TABLE, "file_id INTEGER, line BIGINT, field VARCHAR, code VARCHAR"),
         ):
@@ -272,7 +272,7 @@ class Loader:
 
     def _add(self, batch: list[RawBlock], detection: Detection, counts: FileCounts) -> None:
         """Count what a batch of blocks holds and insert its events."""
-        faults: list[tuple[Line, LineFault]] = []
+        faults: list[Fault] = []
         by_schema: dict[tuple[str, ...], list[pa.Table]] = {}
         for raw in batch:
             counts.lines += raw.lines
@@ -284,8 +284,8 @@ class Loader:
             for table in raw.tables:
                 by_schema.setdefault(tuple(table.column_names), []).append(table)
         counts.quarantined += len(faults)
-        counts.incomplete_last_line |= any(code is LineFault.INCOMPLETE_LAST_LINE for _, code in faults)
-        self._quarantine([(line.number, line.offset, len(line.data), code) for line, code in faults])
+        counts.incomplete_last_line |= any(fault.code is LineFault.INCOMPLETE_LAST_LINE for fault in faults)
+        self._quarantine([(fault.line, fault.offset, fault.length, fault.code) for fault in faults])
         for tables in by_schema.values():
             self._insert(pa.concat_tables(tables), detection, counts, [raw.block for raw in batch])
 
@@ -357,7 +357,7 @@ class Loader:
 
     def _widen(self, columns: list[str]) -> None:
         for name in columns:
-            if name != "line" and name not in self._columns:
+            if name in BY_NAME and name not in self._columns:
                 self.connection.execute(f"ALTER TABLE {EVENTS_TABLE} ADD COLUMN {name} {BY_NAME[name].sql_type}")
                 self._columns.add(name)
 

@@ -57,11 +57,17 @@ Alternatives = Annotated[tuple[Alternative, ...], BeforeValidator(_as_list)]
 
 
 class Recognise(_Frozen):
-    """What a line must have to be of the dialect: all of these keys, one of those, these values."""
+    """What a line must have to be of the dialect: all of these keys, one of those, none of these, these values."""
 
     all: tuple[str, ...] = ()
     any: tuple[str, ...] = ()
+    none: tuple[str, ...] = ()
     values: dict[str, Names] = Field(default_factory=dict)
+
+    @property
+    def is_signature(self) -> bool:
+        """Whether it names what a line must have, rather than what it may have."""
+        return bool(self.all or self.values)
 
 
 class About(_Frozen):
@@ -123,7 +129,7 @@ class Mapping(_Frozen):
                     roles.setdefault(key, set()).add(Kind.TEXT)
         for key in self.recognise.values:
             roles.setdefault(key, set()).add(Kind.TEXT)
-        for key in (*self.recognise.all, *self.recognise.any):
+        for key in (*self.recognise.all, *self.recognise.any, *self.recognise.none):
             roles.setdefault(key, set())
         return {key: frozenset(kinds) for key, kinds in roles.items()}
 

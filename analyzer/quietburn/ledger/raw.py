@@ -5,11 +5,13 @@ statement turns either into events.
 """
 
 import re
+import zlib
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as KeyMap
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from quietburn.fingerprint import analyze_prefix
-from quietburn.ledger.blocks import Block, Line, SplitBlock, segment_lines, split_block
+from quietburn.ledger.blocks import Block, Line, SplitBlock, count_feeds, segment_lines, split_block
 from quietburn.ledger.careful import NumberText, Refused, as_float, as_time_decimal, keys_with_values, parse_line, resolve
 from quietburn.ledger.events import ANSWER_TEXT, PREFIX_TEXT, Kind
 from quietburn.ledger.reasons import LineFault
@@ -51,9 +53,14 @@ PRIVATE_TYPES = {"prefix_fp": pa.string(), "prefix_noisy": pa.bool_(), "answer_c
 _NUMERIC = frozenset({Kind.COUNT, Kind.DURATION, Kind.NUMBER, Kind.PERCENT, Kind.FLAG})
 
 
+_CAPITAL = re.compile(r"[A-Z^]")
+LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys that no dialect knows
+
+
 def raw_name(kind: RawKind, key: str) -> str:
     """Return the raw column's name."""
-    return f"{kind}:{key}"
+    # DuckDB takes names that differ only in case for one; a mark before each capital keeps them apart.
+    return f"{kind}:" + _CAPITAL.sub(lambda match: "^" + match[0].lower(), key)
 
 
 @dataclass(frozen=True)
@@ -96,13 +103,23 @@ class UnknownKeys:
         self.first_lines[key] = min(line, self.first_lines.get(key, line))
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A refused line: where it stands and why, without its bytes."""
+
+    line: int
+    offset: int
+    length: int
+    code: LineFault
+
+
 @dataclass
 class RawBlock:
     """A block as raw tables, with everything that is not in them counted or named."""
 
     block: Block
     tables: list[pa.Table] = field(default_factory=list)
-    faults: list[tuple[Line, LineFault]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     unknown: UnknownKeys = field(default_factory=UnknownKeys)
     lines: int = 0
     blank: int = 0
@@ -172,7 +189,7 @@ def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Li
         return segment_lines(segment, raw.block.offset)
     table = _strict_table(segment.data, len(segment.numbers), schema)
     if isinstance(table, pa.Table):
-        _add_fast(raw, table, segment.numbers, schema)
+        _add_fast(raw, table, segment.data, segment.numbers, schema)
         return []
     lines = segment_lines(segment, raw.block.offset)
     refused: list[Line] = []
@@ -204,35 +221,77 @@ def _read_around(raw: RawBlock, lines: list[Line], bad_row: int | None, schema: 
         for part in parts:
             if not part:
                 continue
-            table = _strict_table(b"\n".join(line.data for line in part) + b"\n", len(part), schema)
+            data = b"\n".join(line.data for line in part) + b"\n"
+            table = _strict_table(data, len(part), schema)
             if isinstance(table, pa.Table):
-                _add_fast(raw, table, [line.number for line in part], schema)
+                _add_fast(raw, table, data, [line.number for line in part], schema)
             else:
                 pending.append((part, table))
 
 
 def _strict_table(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
     """Parse lines strictly; return the table, the number of the first bad row, or None if unnamed."""
-    for behavior in ("infer",) if schema.infer else ("error", "infer"):
-        try:
-            table = pj.read_json(
-                pa.BufferReader(data),
-                read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
-                parse_options=pj.ParseOptions(
-                    explicit_schema=schema.arrow(), newlines_in_values=False, unexpected_field_behavior=behavior
-                ),
-            )
-        except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
-            if behavior == "error" and "unexpected field" in str(problem):
-                schema.infer = True
-                continue
-            return _row_of(problem, rows)
-        # Two objects in one line make two rows; then the lines must be told apart by hand.
-        if table.num_rows != rows:
-            return None
-        foreign = _foreign_number(table, data)
-        return table if foreign is None else foreign
-    return None
+    if not schema.infer:
+        table = _parsed(data, rows, schema, "error")
+        if table is not _UNEXPECTED:
+            return table
+        schema.infer = True
+    if len(data) <= _INFERRED_BYTES:
+        return _parsed(data, rows, schema, "infer")
+    return _inferred(data, rows, schema)
+
+
+# What is inferred costs memory for each row and each key that nobody announced: small pieces bound it.
+_INFERRED_BYTES = 128 << 10
+_UNEXPECTED = -1
+
+
+def _inferred(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
+    """Parse lines that hold unannounced keys, piece by piece."""
+    tables: list[pa.Table] = []
+    start = before = 0
+    while start < len(data):
+        end = data.rfind(b"\n", start, start + _INFERRED_BYTES) + 1 or data.find(b"\n", start) + 1
+        piece = data[start:end]
+        count = count_feeds(piece)
+        table = _parsed(piece, count, schema, "infer")
+        if not isinstance(table, pa.Table):
+            return None if table is None else before + table
+        tables.append(table)
+        start, before = end, before + count
+    try:
+        whole = pa.concat_tables(tables, promote_options="default")
+    except pa.ArrowInvalid:
+        return None  # a key that nobody announced changes its type between pieces
+    return whole if whole.num_rows == rows else None
+
+
+@cache
+def _pool() -> pa.MemoryPool:
+    """Return the allocator that bears many short-lived blocks best, where this build has it."""
+    try:
+        return pa.jemalloc_memory_pool()
+    except NotImplementedError:
+        return pa.default_memory_pool()
+
+
+def _parsed(data: bytes, rows: int, schema: FastSchema, behavior: str) -> pa.Table | int | None:
+    try:
+        table = pj.read_json(
+            pa.BufferReader(data),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
+            parse_options=pj.ParseOptions(
+                explicit_schema=schema.arrow(), newlines_in_values=False, unexpected_field_behavior=behavior
+            ),
+            memory_pool=_pool(),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
+        return _UNEXPECTED if behavior == "error" and "unexpected field" in str(problem) else _row_of(problem, rows)
+    # Two objects in one line make two rows; then the lines must be told apart by hand.
+    if table.num_rows != rows:
+        return None
+    foreign = _foreign_number(table, data)
+    return table if foreign is None else foreign
 
 
 _FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")
@@ -258,7 +317,7 @@ def _row_of(problem: Exception, rows: int) -> int | None:
     return row if row < rows else None
 
 
-def _add_fast(raw: RawBlock, table: pa.Table, numbers: list[int] | range, schema: FastSchema) -> None:
+def _add_fast(raw: RawBlock, table: pa.Table, data: bytes, numbers: list[int] | range, schema: FastSchema) -> None:
     """Rename a strict table's columns to raw ones, count unknown keys, and drop private texts."""
     source = schema.source
     private = source.private_keys
@@ -266,14 +325,16 @@ def _add_fast(raw: RawBlock, table: pa.Table, numbers: list[int] | range, schema
     names, arrays = ["line"], [_numbers_array(numbers)]
     texts: dict[str, Any] = {}
     late: list[str] = []
+    unknown: list[pa.Array] = []
     for key in table.column_names:
-        column = table[key].combine_chunks()
+        column = _one_array(table[key])
         kind = schema.kinds.get(key)
         if kind is None or column.type != RAW_TYPES[kind]:
             if source.knows(key) and key not in source.ignored:
                 late.append(key)
             elif not source.knows(key):
                 _count_unknown(raw.unknown, key, column, numbers)
+                unknown.append(pc.is_valid(column))
         elif key in private:
             texts[key] = column
         else:
@@ -285,7 +346,22 @@ def _add_fast(raw: RawBlock, table: pa.Table, numbers: list[int] | range, schema
     for name, array in _private_columns(texts, source):
         names.append(name)
         arrays.append(array)
+    if unknown:
+        names.append(LINE_CHECK)
+        arrays.append(_line_checks(data, unknown))
     raw.tables.append(pa.table(arrays, names=names))
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; the usual one is that already, and combining would copy it."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _line_checks(data: bytes, unknown: list[pa.Array]) -> pa.Array:
+    """Return a check sum for each line that holds any of the unknown keys."""
+    holds = reduce(pc.or_, unknown).to_pylist()
+    lines = data.split(b"\n")
+    return pa.array([zlib.crc32(line) if held else None for line, held in zip(lines, holds, strict=False)], pa.int64())
 
 
 def _numbers_array(numbers: list[int] | range) -> pa.Array:
@@ -352,13 +428,15 @@ def _read_carefully(raw: RawBlock, lines: list[Line], source: Source, *, count_u
     for line in lines:
         parsed = parse_line(line, source.roles)
         if isinstance(parsed, Refused):
-            raw.faults.append((line, parsed.code))
+            raw.faults.append(Fault(line.number, line.offset, len(line.data), parsed.code))
             continue
-        rows.append((line.number, _raw_row(parsed, source)))
-        if count_unknown:
-            for key in keys_with_values(parsed):
-                if not source.knows(key):
-                    raw.unknown.add(key, 1, line.number)
+        row = _raw_row(parsed, source)
+        rows.append((line.number, row))
+        unknown = [key for key in keys_with_values(parsed) if not source.knows(key)]
+        if unknown:
+            row[LINE_CHECK] = zlib.crc32(line.data)
+        for key in unknown if count_unknown else ():
+            raw.unknown.add(key, 1, line.number)
     if rows:
         raw.tables.append(_careful_table(rows))
 
@@ -406,6 +484,9 @@ def _careful_table(rows: list[tuple[int, dict[str, Any]]]) -> pa.Table:
     names = dict.fromkeys(name for _, row in rows for name in row)
     arrays: list[pa.Array] = [pa.array([number for number, _ in rows], pa.int64())]
     for name in names:
+        if name == LINE_CHECK:
+            arrays.append(pa.array([row.get(name) for _, row in rows], pa.int64()))
+            continue
         kind, key = name.split(":", 1)
         arrow = PRIVATE_TYPES[key] if kind == RawKind.PRIVATE else RAW_TYPES[RawKind(kind)]
         arrays.append(pa.array([row.get(name) for _, row in rows], arrow))

@@ -11,7 +11,7 @@ def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[
     """Note which ids and which idempotency keys (of lines without an id) stand in several lines.
 
     Grouping millions of ids costs time; everything that looks at several lines of an id starts
-    from these small tables.
+    from these small tables. They hold hashes: an id too many costs a little work and no result.
     """
     ids = "request_id" if "request_id" in columns else "CAST(NULL AS VARCHAR)"
     keys = "idempotency_key" if "idempotency_key" in columns else "CAST(NULL AS VARCHAR)"
@@ -21,7 +21,7 @@ def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[
     ):
         source = f"FROM {EVENTS_TABLE} WHERE {where}" if column in columns else f"FROM {EVENTS_TABLE} WHERE FALSE"
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {column} AS id {source} GROUP BY {column} HAVING count(*) > 1"
+            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT hash({column}) AS id {source} GROUP BY 1 HAVING count(*) > 1"
         )
 
 
@@ -29,18 +29,18 @@ def repeated_ids(columns: frozenset[str]) -> str:
     """Return the predicate over lines: the line's id, or else its key, stands in several lines."""
     parts = []
     if "request_id" in columns:
-        parts.append(f"request_id IN (SELECT id FROM {_REPEATED_IDS})")
+        parts.append(f"hash(request_id) IN (SELECT id FROM {_REPEATED_IDS})")
     if "idempotency_key" in columns:
         without = "request_id IS NULL AND " if "request_id" in columns else ""
-        parts.append(f"({without}idempotency_key IN (SELECT id FROM {_REPEATED_KEYS}))")
+        parts.append(f"({without}hash(idempotency_key) IN (SELECT id FROM {_REPEATED_KEYS}))")
     return " OR ".join(parts) or "FALSE"
 
 
 def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> dict[int, int]:
     """Delete lines that are the same event again; return how many by file.
 
-    A line counts as a repeat when all fields are equal and it has an id or a time with a
-    fraction of a second; the first stays.
+    A line counts as a repeat when all fields are equal, those that no dialect knows among them,
+    and it has an id or a time with a fraction of a second; the first stays.
     """
     find_repeated_ids(connection, columns)
     candidates = [repeated_ids(columns)]
@@ -49,11 +49,21 @@ def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str])
         without = "".join(f"{name} IS NULL AND " for name in named)
         times = f"SELECT ts_us FROM {EVENTS_TABLE} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
         candidates.append(f"({without}ts_us % 1000000 <> 0 AND ts_us IN ({times}))")
-    every = ", ".join(["dialect", *sorted(columns)])
+    # First by the few columns that tell most, then, where these agree, by all of them.
+    narrow = ", ".join(name for name in ("request_id", "idempotency_key", "ts_us", "attempt", "status") if name in columns)
+    if not narrow:
+        return {}
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE alike AS SELECT row_id FROM (SELECT rowid AS row_id, "
+        f"count(*) OVER (PARTITION BY {narrow}) AS n FROM {EVENTS_TABLE} WHERE {' OR '.join(candidates)}) WHERE n > 1"
+    )
+    if connection.execute("SELECT count(*) FROM alike").fetchall() == [(0,)]:
+        return {}
+    every = ", ".join(["dialect", "line_check", *sorted(columns)])
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE repeats AS SELECT row_id, file_id FROM (SELECT rowid AS row_id, file_id, "
         f"row_number() OVER (PARTITION BY {every} ORDER BY file_id, line) AS nth "
-        f"FROM {EVENTS_TABLE} WHERE {' OR '.join(candidates)}) WHERE nth > 1"
+        f"FROM {EVENTS_TABLE} WHERE rowid IN (SELECT row_id FROM alike)) WHERE nth > 1"
     )
     by_file = {int(f): int(n) for f, n in connection.execute("SELECT file_id, count(*) FROM repeats GROUP BY 1").fetchall()}
     if by_file:
@@ -72,6 +82,6 @@ def conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
     keys = ", ".join(name for name in ("request_id", "attempt", "ts_us") if name in columns)
     ((count,),) = connection.execute(
         f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {EVENTS_TABLE} WHERE ts_us IS NOT NULL "
-        f"AND request_id IN (SELECT id FROM {_REPEATED_IDS}) GROUP BY {keys} HAVING count(*) > 1)"
+        f"AND hash(request_id) IN (SELECT id FROM {_REPEATED_IDS}) GROUP BY {keys} HAVING count(*) > 1)"
     ).fetchall()
     return int(count or 0)
