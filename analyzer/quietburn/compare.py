@@ -127,7 +127,7 @@ def compare(before: Side, after: Side, common: Common, *, paired: bool = False, 
     Both sides need rows, with ids when paired. Raises UsageError when no request stands in both.
     """
     pairs = matched(before, after) if paired else None
-    found = [_success(before, after), *_verdict_shares(before, after, common, pairs), *_amounts(before, after, pairs)]
+    found = [_success(before, after), *_verdict_shares(before, after, common, pairs), *_amounts(before, after, common, pairs)]
     return ComparisonReport(
         before=before.told,
         after=after.told,
@@ -266,11 +266,17 @@ def _moved(had: Floats, has: Floats) -> tuple[int, int]:
 # Latencies and tokens
 
 
-def _amounts(before: Side, after: Side, pairs: Pairs | None) -> list[DifferenceReport]:
+def _amounts(before: Side, after: Side, common: Common, pairs: Pairs | None) -> list[DifferenceReport]:
+    priced = (
+        _tokens("tokens_per_usable", "tokens per usable answer", before, after, pairs, per_usable=True)
+        if "on_time" in common.both
+        # Usable without on time is another thing; its price would be no answer to the question.
+        else _refused("tokens_per_usable", "tokens per usable answer", "tokens", "on time is not measured on both sides", 0, 0)
+    )
     return [
         *(_latency(name, q, before, after, pairs) for name, q in _QUANTILES.items()),
         _tokens("tokens_per_request", "tokens per request", before, after, pairs, per_usable=False),
-        _tokens("tokens_per_usable", "tokens per usable answer", before, after, pairs, per_usable=True),
+        priced,
     ]
 
 

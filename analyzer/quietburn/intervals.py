@@ -275,10 +275,16 @@ def cluster_difference(before: Blocks, after: Blocks, seed: int = _SEED) -> Esti
     return Estimate(after.share.rate - before.share.rate, float(low), float(high))
 
 
+_MOST_BLOCKS = 2000
+
+
 def _drawn_shares(blocks: Blocks, generator: np.random.Generator) -> tuple[Floats, Floats]:
     """Return the known share and the most possible one of each resample of the blocks."""
     columns = np.column_stack([blocks.part, blocks.part + blocks.unknown, blocks.whole]).astype(np.float64)
-    count = len(blocks)
+    # Years of sparse blocks: neighbours are drawn together, which leaves a cluster bootstrap of longer blocks.
+    together = -(-len(columns) // _MOST_BLOCKS)
+    columns = np.add.reduceat(columns, np.arange(0, len(columns), together))
+    count = len(columns)
     step = max(1, _DRAWN_AT_ONCE // count)
     sums = [
         generator.multinomial(count, np.full(count, 1 / count), size=min(step, RESAMPLES - start)) @ columns

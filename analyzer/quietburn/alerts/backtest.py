@@ -1,6 +1,5 @@
 """When each alert would have fired on these nights, and whether that agrees with the classifier."""
 
-import math
 from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
@@ -34,7 +33,7 @@ class AlertHistory(_Frozen):
 
 
 class Backtest(_Frozen):
-    """All alerts over the ledger; `nights` is its span in days, rounded up."""
+    """All alerts over the ledger; `nights` are the nights (noon to noon UTC) that hold events."""
 
     nights: int
     alerts: list[AlertHistory]
@@ -53,8 +52,7 @@ def backtest(engine: DuckEngine, chosen: Iterable[tuple[Rule, Values]], keep: di
     `keep` collects the generated promtool files by name. Raises PromtoolError where promtool is
     missing or can't evaluate.
     """
-    first, last = engine.span()
-    nights = max(1, math.ceil((last - first) / _DAY_US)) if first is not None and last is not None else 1
+    nights = _nights(engine)
     histories: list[AlertHistory] = []
     missing: dict[str, list[str]] = {}
     without: dict[str, str] = {}
@@ -71,6 +69,14 @@ def backtest(engine: DuckEngine, chosen: Iterable[tuple[Rule, Values]], keep: di
     for rule, values in ready:
         histories += [_history(verdict, nights) for verdict in prove(engine, rule, values, reduction, keep=keep)]
     return Backtest(nights=nights, alerts=histories, not_evaluated=missing, without_alert=without)
+
+
+def _nights(engine: DuckEngine) -> int:
+    """Return how many nights, noon to noon UTC, hold events: a stray time adds one, not years."""
+    rows = engine.select(
+        f"SELECT count(*) AS n FROM (SELECT DISTINCT (ts_us - {_DAY_US // 2}) // {_DAY_US} AS night FROM events WHERE ts_us > 0)"
+    ).to_pylist()
+    return max(1, int(rows[0]["n"]))
 
 
 def _history(verdict: Verdict, nights: int) -> AlertHistory:

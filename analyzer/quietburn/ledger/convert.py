@@ -589,8 +589,8 @@ def _ends(final: dict[str, str], have: dict[str, str], result: Conversion, value
     """Give each attempt both ends, and say which of them are known."""
     end, start = have.get("ts_us"), have.get("started_us")
     latency = final.get("latency_ms", "CAST(NULL AS DOUBLE)")
-    if start is None:
-        return  # the usual ledger: its start follows from end and latency, which the view works out
+    if end is None and start is None:
+        return
     if end and start:
         predicate = f"({values['ts_us']}) < ({values['started_us']})"
         result.field_faults.append(("latency_ms", FieldFault.ENDS_BEFORE_START, predicate))
