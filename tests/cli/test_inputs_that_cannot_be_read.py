@@ -16,7 +16,7 @@ PDF = (
     b"trailer\n<< /Size 3 /Root 1 0 R >>\nstartxref\n117\n%%EOF\n"
 )
 NIGHT = jsonl(call(second) for second in range(2000))
-PLAIN = "no line of it is a JSON object; a ledger is JSON, one object a line."
+PLAIN = "none of the lines sampled across it is a JSON object; a ledger is JSON, one object a line."
 NOT_REGULAR = "not a regular file. Copy its content into one, or pipe it in and name '-'."
 NO_LEDGER = "holds no ledger (*.jsonl, *.ndjson, *.log, also .gz and .zst). Name the files themselves."
 NO_FILE = "no such file. Check the name, or name a folder that holds ledgers."
