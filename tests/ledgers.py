@@ -10,8 +10,8 @@ from typing import Any
 from quietburn.analysis import Request, analyze
 from quietburn.config import Config
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.load import FileCounts
 from quietburn.ledger.mapping import Mapping, shipped_mappings
 from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.report.model import Report

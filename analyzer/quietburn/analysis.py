@@ -11,8 +11,8 @@ from quietburn.config import Config
 from quietburn.engine.derive import DeadlineDefault, Settings
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.errors import ConfigError, InputError, UsageError
+from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import find_ledgers
-from quietburn.ledger.load import FileCounts
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.mapping import shipped_mappings
 from quietburn.report import build

@@ -16,7 +16,7 @@ from tests.ledgers import T0, Reading, conserved, jsonl, read
 from quietburn.errors import InputError
 from quietburn.ledger import blocks, detect
 from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.raw import Source
+from quietburn.ledger.schema import Source
 
 US = 1_000_000
 MIB = 1 << 20

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from quietburn.ledger.convert import literal
 from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.repeats import EVENTS_TABLE, repeated_ids
+from quietburn.ledger.sql import literal
 
 NATURAL_FINISH = (
     "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",

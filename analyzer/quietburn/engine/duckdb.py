@@ -14,8 +14,10 @@ from quietburn.engine import derive
 from quietburn.engine.base import EngineError
 from quietburn.engine.connection import MEMORY_LIMIT, connect
 from quietburn.errors import InputError
+from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.load import INVALID_TABLE, QUARANTINE_TABLE, FileCounts, Loader
+from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
+from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
 from quietburn.ledger.repeats import EVENTS_TABLE, conflicting_ids, find_repeated_ids

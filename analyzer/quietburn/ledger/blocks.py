@@ -84,7 +84,7 @@ def blocks(stream: BinaryIO, first_line: int = 1, first_offset: int = 0) -> Iter
             yield LongLine(line, offset, length)
             offset, line = offset + passed, line + 1
             rest, cut = b"", chunk.rfind(b"\n") + 1
-        data = rest + chunk[:cut]
+        data = b"".join((rest, memoryview(chunk)[:cut]))  # one copy, not two
         feeds = count_feeds(data)
         if data:
             yield Block(data, line, offset, is_last=False, feeds=feeds)

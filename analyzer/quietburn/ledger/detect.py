@@ -12,7 +12,8 @@ from quietburn.ledger.blocks import MAX_LINE_BYTES, Line
 from quietburn.ledger.careful import NumberText, Refused, parse_line, resolve
 from quietburn.ledger.inputs import LedgerFile, opened
 from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.raw import FastSchema, RawKind, Source, number_kind
+from quietburn.ledger.rawcolumns import RawKind
+from quietburn.ledger.schema import FastSchema, Source, number_kind
 
 _HEAD_BYTES = 1 << 20
 _SPOTS = 8

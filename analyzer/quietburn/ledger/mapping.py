@@ -10,10 +10,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from quietburn.errors import ConfigError
 from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, Kind, logged_name
 from quietburn.ledger.inputs import os_words
+from quietburn.ledger.sql import Scalar
 from quietburn.resources import rules_dir
 from quietburn.wording import nearest, validation_problems
 
-Scalar = bool | int | float | str
 Unit = Literal["s", "ms", "us", "ns"]
 _UNIT_IN_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 

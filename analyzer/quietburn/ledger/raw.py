@@ -1,93 +1,26 @@
-"""Raw tables: the source's values by key and kind, made by the fast way or the careful way.
+"""Raw tables: the source's values by key and kind, made by the fast way or the careful way."""
 
-A raw column is named `<kind>:<key>`. Both ways make the same columns, so that one SQL
-statement turns either into events.
-"""
 
-import re
 import zlib
-from collections.abc import Callable, Iterable
-from collections.abc import Mapping as KeyMap
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import StrEnum
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
-from quietburn.fingerprint import analyze_prefix
-from quietburn.ledger.blocks import Block, Line, SplitBlock, count_feeds, segment_lines, split_block
+from quietburn.ledger.blocks import Block, Line, SplitBlock, segment_lines, split_block
 from quietburn.ledger.careful import NumberText, Refused, as_float, as_time_decimal, keys_with_values, parse_line, resolve
-from quietburn.ledger.events import ANSWER_TEXT, PREFIX_TEXT, Kind
+from quietburn.ledger.events import Kind
+from quietburn.ledger.private import columns_of_text, private_columns
+from quietburn.ledger.rawcolumns import LINE_CHECK, PRIVATE_TYPES, RAW_TYPES, RawKind, raw_name
 from quietburn.ledger.reasons import LineFault
+from quietburn.ledger.schema import FastSchema, Source, number_kind
+from quietburn.ledger.strict import strict_table
 
-
-class RawKind(StrEnum):
-    """How a source value was written."""
-
-    NUMBER = "n"  # double
-    INTEGER = "i"  # 64 bits, for ids
-    DECIMAL = "d"  # nine decimals, for times
-    STRING = "s"
-    NUMBER_TEXT = "t"  # a number as it was written
-    FLAG = "b"
-    OTHER = "o"  # an object, a list, or a number that can't be placed; only that it was there
-    PRIVATE = "p"  # made from a raw text that is dropped here
-
-
-_TIME_TYPE = pa.decimal128(38, 9)
-RAW_TYPES = {
-    RawKind.NUMBER: pa.float64(),
-    RawKind.INTEGER: pa.int64(),
-    RawKind.DECIMAL: _TIME_TYPE,
-    RawKind.STRING: pa.string(),
-    RawKind.NUMBER_TEXT: pa.string(),
-    RawKind.FLAG: pa.bool_(),
-    RawKind.OTHER: pa.bool_(),
-}
-PRIVATE_TYPES = {"prefix_fp": pa.string(), "prefix_noisy": pa.bool_(), "answer_chars": pa.float64()}
 _NUMERIC = frozenset({Kind.COUNT, Kind.DURATION, Kind.NUMBER, Kind.PERCENT, Kind.FLAG})
-
-
-_CAPITAL = re.compile(r"[A-Z^]")
-LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys that no dialect knows
-
-
-def raw_name(kind: RawKind, key: str) -> str:
-    """Return the raw column's name."""
-    # DuckDB takes names that differ only in case for one; a mark before each capital keeps them apart.
-    return f"{kind}:" + _CAPITAL.sub(lambda match: "^" + match[0].lower(), key)
-
-
-@dataclass(frozen=True)
-class Source:
-    """What the dialects of a file want of its keys.
-
-    `roles` holds for each key the kinds of columns that it feeds; `private` the keys of raw
-    texts by the name of the text; `careful_only` that the fast way can't read this file.
-    """
-
-    roles: KeyMap[str, frozenset[Kind]]
-    private: KeyMap[str, tuple[str, ...]]
-    ignored: frozenset[str] = frozenset()
-    careful_only: bool = False
-
-    @property
-    def private_keys(self) -> dict[str, str]:
-        """Return the text's name by source key."""
-        return {key: name for name, keys in self.private.items() for key in keys}
-
-    def knows(self, key: str) -> bool:
-        """Whether a top-level key belongs to the dialect."""
-        return key in self.roles or key in self.ignored or key in self._roots
-
-    @property
-    def _roots(self) -> frozenset[str]:
-        return frozenset(key[1:].split("/", 1)[0] for key in self.roles if key.startswith("/"))
 
 
 @dataclass
@@ -126,48 +59,6 @@ class RawBlock:
     leading_nuls: int = 0
 
 
-class FastSchema:
-    """Which key is read as which type in one file; learns keys that first appear after the sample.
-
-    Shared by the threads that parse blocks of the file: entries are only ever added, and what is
-    read does not depend on them (a line that fits no entry goes the careful way).
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.kinds: dict[str, RawKind] = {}
-        self.infer = False
-
-    def learn(self, key: str, kind: RawKind) -> None:
-        """Note that the fast way reads a key as this kind, unless it already has another."""
-        if not self.source.knows(key) or key in self.source.ignored:
-            return
-        if kind is RawKind.STRING or key not in self.source.private_keys:
-            self.kinds.setdefault(key, kind)
-
-    def learn_value(self, key: str, value: object) -> None:
-        """Learn from a value that the careful way has read."""
-        roles = self.source.roles.get(key, frozenset())
-        if isinstance(value, NumberText):
-            self.learn(key, number_kind(roles))
-        elif isinstance(value, str):
-            self.learn(key, RawKind.STRING)
-        elif isinstance(value, bool):
-            self.learn(key, RawKind.FLAG)
-
-    def arrow(self) -> pa.Schema:
-        """Return the explicit schema for the reader."""
-        known = list(self.kinds.items())  # in one step: another thread may learn a key meanwhile
-        return pa.schema([(key, RAW_TYPES[kind]) for key, kind in known])
-
-
-def number_kind(roles: frozenset[Kind]) -> RawKind:
-    """Return how the fast way reads a number in a key with these roles."""
-    if Kind.TIME in roles:
-        return RawKind.DECIMAL
-    return RawKind.INTEGER if Kind.TEXT in roles else RawKind.NUMBER
-
-
 def read_block(block: Block, schema: FastSchema) -> RawBlock:
     """Turn a block into raw tables: the fast way where a line allows it, else the careful way."""
     split = split_block(block)
@@ -187,7 +78,7 @@ def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Li
         return []
     if schema.source.careful_only or not schema.kinds:
         return segment_lines(segment, raw.block.offset)
-    table = _strict_table(segment.data, len(segment.numbers), schema)
+    table = strict_table(segment.data, len(segment.numbers), schema)
     if isinstance(table, pa.Table):
         _add_fast(raw, table, segment.data, segment.numbers, schema)
         return []
@@ -196,8 +87,6 @@ def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Li
     _read_around(raw, lines, table, schema, refused)
     return refused
 
-
-_ROW = re.compile(r" in row (\d+)$")
 _MANY_REFUSALS = 400
 _SMALL = 48
 
@@ -222,99 +111,11 @@ def _read_around(raw: RawBlock, lines: list[Line], bad_row: int | None, schema: 
             if not part:
                 continue
             data = b"\n".join(line.data for line in part) + b"\n"
-            table = _strict_table(data, len(part), schema)
+            table = strict_table(data, len(part), schema)
             if isinstance(table, pa.Table):
                 _add_fast(raw, table, data, [line.number for line in part], schema)
             else:
                 pending.append((part, table))
-
-
-def _strict_table(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
-    """Parse lines strictly; return the table, the number of the first bad row, or None if unnamed."""
-    if not schema.infer:
-        table = _parsed(data, rows, schema, "error")
-        if table is not _UNEXPECTED:
-            return table
-        schema.infer = True
-    if len(data) <= _INFERRED_BYTES:
-        return _parsed(data, rows, schema, "infer")
-    return _inferred(data, rows, schema)
-
-
-# What is inferred costs memory for each row and each key that nobody announced: small pieces bound it.
-_INFERRED_BYTES = 128 << 10
-_UNEXPECTED = -1
-
-
-def _inferred(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
-    """Parse lines that hold unannounced keys, piece by piece."""
-    tables: list[pa.Table] = []
-    start = before = 0
-    while start < len(data):
-        end = data.rfind(b"\n", start, start + _INFERRED_BYTES) + 1 or data.find(b"\n", start) + 1
-        piece = data[start:end]
-        count = count_feeds(piece)
-        table = _parsed(piece, count, schema, "infer")
-        if not isinstance(table, pa.Table):
-            return None if table is None else before + table
-        tables.append(table)
-        start, before = end, before + count
-    try:
-        whole = pa.concat_tables(tables, promote_options="default")
-    except pa.ArrowInvalid:
-        return None  # a key that nobody announced changes its type between pieces
-    return whole if whole.num_rows == rows else None
-
-
-@cache
-def _pool() -> pa.MemoryPool:
-    """Return the allocator that bears many short-lived blocks best, where this build has it."""
-    try:
-        return pa.jemalloc_memory_pool()
-    except NotImplementedError:
-        return pa.default_memory_pool()
-
-
-def _parsed(data: bytes, rows: int, schema: FastSchema, behavior: str) -> pa.Table | int | None:
-    try:
-        table = pj.read_json(
-            pa.BufferReader(data),
-            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
-            parse_options=pj.ParseOptions(
-                explicit_schema=schema.arrow(), newlines_in_values=False, unexpected_field_behavior=behavior
-            ),
-            memory_pool=_pool(),
-        )
-    except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
-        return _UNEXPECTED if behavior == "error" and "unexpected field" in str(problem) else _row_of(problem, rows)
-    # Two objects in one line make two rows; then the lines must be told apart by hand.
-    if table.num_rows != rows:
-        return None
-    foreign = _foreign_number(table, data)
-    return table if foreign is None else foreign
-
-
-_FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")
-
-
-def _foreign_number(table: pa.Table, data: bytes) -> int | None:
-    """Return the first row with a spelling that only the strict reader takes for a number (`Inf`, `-NaN`)."""
-    if not any(_may_be_infinite(table[key]) for key in table.column_names):
-        return None
-    match = _FOREIGN.search(data) if b"Inf" in data or b"-NaN" in data else None
-    return data.count(b"\n", 0, match.start()) if match else None
-
-
-def _may_be_infinite(column: pa.ChunkedArray) -> bool:
-    if pa.types.is_floating(column.type):
-        return pc.all(pc.is_finite(column)).as_py() is False
-    return bool(pa.types.is_nested(column.type))
-
-
-def _row_of(problem: Exception, rows: int) -> int | None:
-    match = _ROW.search(str(problem))
-    row = int(match.group(1)) if match else rows
-    return row if row < rows else None
 
 
 def _add_fast(raw: RawBlock, table: pa.Table, data: bytes, numbers: list[int] | range, schema: FastSchema) -> None:
@@ -343,7 +144,7 @@ def _add_fast(raw: RawBlock, table: pa.Table, data: bytes, numbers: list[int] | 
     if any(table[key].null_count < table.num_rows for key in late):
         _learn_late(raw, table, numbers, schema, late)
         return
-    for name, array in _private_columns(texts, source):
+    for name, array in private_columns(texts, source):
         names.append(name)
         arrays.append(array)
     if unknown:
@@ -398,30 +199,6 @@ def _count_unknown(unknown: UnknownKeys, key: str, column: pa.Array, numbers: li
         unknown.add(key, held, numbers[first])
 
 
-def _private_columns(texts: dict[str, Any], source: Source) -> Iterable[tuple[str, pa.Array]]:
-    for name, keys in source.private.items():
-        columns = [texts[key] for key in keys if key in texts]
-        if columns:
-            yield from _from_text(name, pc.coalesce(*columns) if len(columns) > 1 else columns[0])
-
-
-def _from_text(name: str, texts: pa.Array) -> Iterable[tuple[str, pa.Array]]:
-    """Return the columns made from raw texts: each distinct text is looked at once."""
-    encoded = texts.dictionary_encode()
-    values = encoded.dictionary.to_pylist()
-
-    def column(make: Callable[[str], object], kind: pa.DataType) -> pa.Array:
-        made = pa.array([None if text is None else make(text) for text in values], kind)
-        return made.take(encoded.indices)
-
-    if name == PREFIX_TEXT:
-        seen = {text: analyze_prefix(text) for text in values if text is not None}
-        yield raw_name(RawKind.PRIVATE, "prefix_fp"), column(lambda text: seen[text][0], pa.string())
-        yield raw_name(RawKind.PRIVATE, "prefix_noisy"), column(lambda text: seen[text][1], pa.bool_())
-    elif name == ANSWER_TEXT:
-        yield raw_name(RawKind.PRIVATE, "answer_chars"), column(lambda text: float(len(text)), pa.float64())
-
-
 def _read_carefully(raw: RawBlock, lines: list[Line], source: Source, *, count_unknown: bool = True) -> None:
     """Parse lines one by one; add one table, and name the refused ones."""
     rows: list[tuple[int, dict[str, Any]]] = []
@@ -453,7 +230,7 @@ def _raw_row(members: dict[str, Any], source: Source) -> dict[str, Any]:
     for name, keys in source.private.items():
         text = next((value for key in keys if (value := resolve(members, key)) is not None), None)
         if isinstance(text, str) and not isinstance(text, NumberText):
-            row.update({column: array[0].as_py() for column, array in _from_text(name, pa.array([text]))})
+            row.update({column: array[0].as_py() for column, array in columns_of_text(name, pa.array([text]))})
     return row
 
 

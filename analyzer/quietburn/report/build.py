@@ -5,7 +5,7 @@ import re
 from quietburn.answers import Criterion, FailureDomain, Rates
 from quietburn.classify import Finding, Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
-from quietburn.ledger.load import FileCounts
+from quietburn.ledger.counts import FileCounts
 from quietburn.report import model
 from quietburn.ruleset.severity import Severity
 from quietburn.timerange import iso

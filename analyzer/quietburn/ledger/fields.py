@@ -1,0 +1,184 @@
+"""SQL for the other kinds of values: texts, flags and numbers, and what speaks against each."""
+
+from dataclasses import dataclass, field
+
+from quietburn.ledger.events import BY_NAME, Kind
+from quietburn.ledger.proofs import Proof, Scaled, Within
+from quietburn.ledger.rawcolumns import RawColumns, RawKind
+from quietburn.ledger.reasons import FieldFault
+from quietburn.ledger.sql import Scalar, coalesce, literal
+
+_NUMBER = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+
+
+@dataclass
+class Value:
+    """SQL for one column: its value, whether it was there at all, and what speaks against it."""
+
+    sql: str
+    present: str
+    faults: list[tuple[FieldFault, str]] = field(default_factory=list)
+    coerced: list[str] = field(default_factory=list)
+    proof: list[Proof] | None = field(default_factory=list)  # None: nothing shows that there is no fault
+    number: Scaled | None = None  # the column is these numbers and nothing else
+    time: str | None = None  # the column is the times of this key and nothing else
+
+
+def is_written_as_text(key: str, keys: RawColumns) -> str:
+    """Return the predicate: the key holds a text that is not a number."""
+    column = keys.column(RawKind.STRING, key)
+    if column is None:
+        return "FALSE"
+    return f"({column} IS NOT NULL AND NOT regexp_full_match(trim({column}), {literal(_NUMBER)}))"
+
+
+def translated_value(name: str, table: dict[str, Scalar], key: str, keys: RawColumns) -> Value:
+    """Return what a table of translations makes of a text; other texts are as if absent."""
+    text = _without_query(keys.text(key)) if name == "route" else keys.text(key)
+    cases = " ".join(f"WHEN {literal(given)} THEN {literal(value)}" for given, value in table.items())
+    listed = ", ".join(literal(given) for given in table)
+    return Value(f"CASE {text} {cases} END", f"COALESCE({text} IN ({listed}), FALSE)")
+
+
+def _without_query(route: str) -> str:
+    """Return a route without query and closing slash, since both name the same route."""
+    path = f"split_part({route}, '?', 1)"
+    cut = f"CASE WHEN {path} IN ('', '/') THEN NULLIF({path}, '') ELSE rtrim({path}, '/') END"
+    return f"CASE WHEN contains({route}, '?') OR suffix({route}, '/') THEN {cut} ELSE {route} END"
+
+
+def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:
+    """Return a text; of some columns only a word of it is kept."""
+    text = keys.text(key)
+    if name == "route":
+        text = _without_query(text)
+    elif name == "user_agent":
+        text = f"NULLIF(regexp_extract({text}, '^[A-Za-z][A-Za-z0-9 ._-]*'), '')"
+    other = keys.column(RawKind.OTHER, key)
+    if name in _CATEGORIES:
+        text = _category(text)
+    if name == "error":
+        return _error(text, present, other)
+    if not other:
+        # A placeholder is as good as nothing: the next way to the column gets its turn.
+        return Value(text, f"({text} IS NOT NULL AND {present})")
+    return Value(text, present, [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")], proof=None)
+
+
+# Columns of which only the kind is kept: their free text may quote a prompt.
+_CATEGORIES = ("error", "reason", "finish_reason")
+_COMMON_WORDS = "'stop', 'length', 'tool_calls', 'end_turn', 'timeout'"  # spared the regular expression
+_WORD = "[A-Za-z][A-Za-z_.-]{0,39}|[0-9]{1,4}"
+
+
+def _error(text: str, present: str, other: str | None) -> Value:
+    """Return the kind of an error: an object or `true` is one, whatever it says; `false` and 0 are none."""
+    cases = f"WHEN {text} IN ('false', '0') THEN NULL WHEN {text} = 'true' THEN 'unspecified'"
+    if other:
+        cases = f"WHEN {other} THEN 'unspecified' {cases}"
+    return Value(f"CASE {cases} ELSE {text} END", present, proof=None if other else [])
+
+
+def _category(text: str) -> str:
+    """Return a free text as a word: itself where it is one, else what it speaks of, else `other`."""
+    return f"""CASE WHEN {text} IN ({_COMMON_WORDS}) THEN {text} WHEN regexp_full_match({text}, '{_WORD}') THEN {text}
+        WHEN lower({text}) LIKE '%timeout%' OR lower({text}) LIKE '%timed out%' THEN 'timeout'
+        WHEN lower({text}) LIKE '%connect%' OR lower({text}) LIKE '%refused%' THEN 'connect'
+        WHEN {text} IS NOT NULL THEN 'other' END"""
+
+
+def flag_value(key: str, keys: RawColumns, present: str) -> Value:
+    """Return a flag, also from `"true"`, `"false"`, 1 and 0, which are counted as coerced."""
+    kinds = keys.kinds(key)
+    parts, known, coerced = [], [], []
+    if RawKind.FLAG in kinds:
+        parts.append(kinds[RawKind.FLAG])
+        known.append(f"{kinds[RawKind.FLAG]} IS NOT NULL")
+    if RawKind.STRING in kinds:
+        text = f"lower(trim({kinds[RawKind.STRING]}))"
+        parts.append(f"CASE {text} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END")
+        coerced.append(f"COALESCE({text} IN ('true', 'false'), FALSE)")
+        known += [coerced[0], f"COALESCE({text} = '', FALSE)"]
+    if RawKind.NUMBER in kinds:
+        number = kinds[RawKind.NUMBER]
+        parts.append(f"CASE {number} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END")
+        coerced.append(f"COALESCE({number} IN (0, 1), FALSE)")
+        known.append(coerced[-1])
+    fault = f"NOT ({' OR '.join(known)})" if known else "TRUE"
+    value = coalesce(parts) if parts else "CAST(NULL AS BOOLEAN)"
+    only_flags = set(kinds) == {RawKind.FLAG}
+    return Value(value, present, [(FieldFault.NOT_A_FLAG, fault)], coerced, [] if only_flags else None)
+
+
+def number(key: str, keys: RawColumns) -> str:
+    """Return the key's number as a double: as written, or from a decimal string."""
+    kinds = keys.kinds(key)
+    parts = []
+    if RawKind.NUMBER in kinds:
+        parts.append(kinds[RawKind.NUMBER])
+    if RawKind.INTEGER in kinds:
+        parts.append(f"CAST({kinds[RawKind.INTEGER]} AS DOUBLE)")
+    if RawKind.STRING in kinds:
+        text = f"trim({kinds[RawKind.STRING]})"
+        parts.append(f"CASE WHEN regexp_full_match({text}, {literal(_NUMBER)}) THEN TRY_CAST({text} AS DOUBLE) END")
+    return coalesce(parts) if parts else "CAST(NULL AS DOUBLE)"
+
+
+def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: str, factor: float) -> Value:
+    """Return a number within what its kind may hold, in the canonical unit."""
+    written = number(key, keys)
+    scaled = written if factor == 1.0 else f"({written} * {factor!r})"
+    plain = Scaled(key, factor) if set(keys.kinds(key)) == {RawKind.NUMBER} else None
+    if keys.trusted:
+        return Value(scaled, present)
+    finite = f"isfinite({scaled})"
+    unit = BY_NAME[name].unit
+    faults: list[tuple[FieldFault, str]] = [(FieldFault.NOT_FINITE, f"NOT {finite}")]
+    limits = [finite]
+    most = ceiling(kind, unit)
+    faults.append((FieldFault.OUT_OF_RANGE, f"{finite} AND abs({scaled}) > {most!r}"))
+    limits.append(f"abs({scaled}) <= {most!r}")
+    if kind is not Kind.NUMBER:
+        faults.append((FieldFault.NEGATIVE, f"{finite} AND {scaled} < 0"))
+        limits.append(f"{scaled} >= 0")
+    if kind is Kind.COUNT:
+        faults.append((FieldFault.NOT_INTEGRAL, f"{finite} AND {scaled} >= 0 AND {scaled} <> floor({scaled})"))
+        limits.append(f"{scaled} = floor({scaled})")
+    text = keys.column(RawKind.STRING, key)
+    coerced = []
+    empty = ""
+    if text:
+        coerced.append(f"{text} IS NOT NULL AND {written} IS NOT NULL")
+        empty = f" AND trim(COALESCE({text}, 'x')) <> ''"
+    if set(keys.kinds(key)) - {RawKind.NUMBER, RawKind.INTEGER}:
+        faults.append((FieldFault.NOT_A_NUMBER, f"{written} IS NULL{empty}"))
+    sql = f"CASE WHEN {' AND '.join(limits)} THEN {scaled} END"
+    if name == "deadline_ms":
+        # A deadline of nothing is how loggers write that there is none.
+        faults.append((FieldFault.OUT_OF_RANGE, f"{scaled} = 0"))
+        sql = f"NULLIF({sql}, 0)"
+    proof = [_numeric_proof(name, kind, plain)] if plain else None
+    return Value(sql, present, faults, coerced, proof, plain)
+
+
+_WEEK_MS = 7 * 86_400_000.0
+
+
+def ceiling(kind: Kind, unit: str) -> float:
+    """Return the largest magnitude that a value may have: what lies beyond is another unit or no measurement.
+
+    Durations: a week (an epoch time given as a deadline lies beyond). Counts: 2^53, up to which a
+    double holds every integer.
+    """
+    if kind is Kind.PERCENT:
+        return 100.0
+    if kind is Kind.COUNT:
+        return 2.0**53
+    return _WEEK_MS / 1000 if unit == "s" else _WEEK_MS
+
+
+def _numeric_proof(name: str, kind: Kind, scaled: Scaled) -> Proof:
+    """Return what must hold for each number of the key to be one of the kind."""
+    most = ceiling(kind, BY_NAME[name].unit)
+    lowest = -most if kind is Kind.NUMBER else 0.0
+    return Within(scaled, lowest, most, above=name == "deadline_ms", integral=kind is Kind.COUNT)

@@ -1,0 +1,296 @@
+"""Raw tables into the tables of events, refused lines and invalid fields.
+
+Tables that are proven clean are streamed into one statement; all others are inserted in
+batches, with a check for each value and a count of whatever a check refuses.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+import duckdb
+import pyarrow as pa
+
+from quietburn.ledger.blocks import Block, LongLine
+from quietburn.ledger.convert import Conversion, build, recognises, recognition_proof
+from quietburn.ledger.counts import FileCounts
+from quietburn.ledger.events import BY_NAME
+from quietburn.ledger.mapping import Mapping
+from quietburn.ledger.raw import Fault, RawBlock
+from quietburn.ledger.reasons import LineFault
+from quietburn.ledger.repeats import EVENTS_TABLE
+from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
+
+QUARANTINE_TABLE = "quarantined_lines"
+INVALID_TABLE = "invalid_fields"
+_BATCH_ROWS = 250_000  # DuckDB plans the statement anew for each batch: measured best of 50 to 500 thousand
+
+Shape = tuple[str, ...]  # names of a raw table's columns
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How raw tables of one file become events: its dialects, in the order in which a line is offered to them.
+
+    `forced` that every line is of the first dialect, whatever it looks like; `zone` is the zone
+    of times that name none.
+    """
+
+    mappings: tuple[Mapping, ...]
+    forced: bool
+    zone: str | None
+    _conversions: dict[tuple[str, Shape], Conversion] = field(default_factory=dict)
+
+    def conversion(self, mapping: Mapping, shape: Shape) -> Conversion:
+        """Return the conversion of raw tables of a shape, lines of one dialect."""
+        key = (mapping.dialect.name, shape)
+        if key not in self._conversions:
+            self._conversions[key] = build(mapping, list(shape), zone=self.zone)
+        return self._conversions[key]
+
+    def is_of(self, mapping: Mapping, shape: Shape) -> str:
+        """Return the predicate over lines of a raw table: this line is of the dialect."""
+        return "TRUE" if self.forced else recognises(mapping, list(shape))
+
+    def is_clean(self, table: pa.Table) -> bool:
+        """Whether each line is of the first dialect, and nothing in it can be refused or coerced."""
+        shape, first = tuple(table.column_names), self.mappings[0]
+        known = [] if self.forced else recognition_proof(first, list(shape))
+        if known is None or not all(proof.holds(table) for proof in known):
+            return False
+        return self.conversion(first, shape).is_clean(table)
+
+
+@dataclass
+class Parsed:
+    """A parsed block on its way into the tables: clean raw tables apart from the others."""
+
+    raw: RawBlock
+    clean: list[pa.Table] = field(default_factory=list)
+    others: list[pa.Table] = field(default_factory=list)
+
+
+def sort_tables(raw: RawBlock, reader: Reader) -> Parsed:
+    """Tell a block's clean tables from those whose values must be looked at one by one."""
+    parsed = Parsed(raw)
+    for table in raw.tables:
+        (parsed.clean if reader.is_clean(table) else parsed.others).append(table)
+    return parsed
+
+
+@dataclass
+class _Rest:
+    """What waits to be inserted with checks: tables, refused lines, and the blocks they stand in."""
+
+    tables: list[tuple[bool, pa.Table]] = field(default_factory=list)  # whether clean, table
+    faults: list[Fault] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    rows: int = 0
+
+    def add(self, table: pa.Table, *, clean: bool) -> None:
+        self.tables.append((clean, table))
+        self.rows += table.num_rows
+
+    @property
+    def is_full(self) -> bool:
+        return self.rows + len(self.faults) >= _BATCH_ROWS
+
+
+class Inserter:
+    """Inserts one file's parsed blocks; columns appear when a line first brings them."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, columns: set[str], reader: Reader, counts: FileCounts) -> None:
+        self.connection = connection
+        self.reader = reader
+        self.counts = counts
+        self._columns = columns
+        self._rest = _Rest()
+
+    def insert(self, arriving: Iterator[Parsed | LongLine]) -> None:
+        """Insert everything that arrives. An error of the arrival itself is raised as it is."""
+        ended = False
+
+        def clean_tables() -> Iterator[pa.Table]:
+            """Yield clean tables and set all else aside, until that is enough for a batch."""
+            nonlocal ended
+            for item in arriving:
+                yield from self._take(item)
+                if self._rest.is_full:
+                    return
+            ended = True
+
+        while not ended:
+            tables = clean_tables()
+            first = next(tables, None)
+            if first is not None:
+                self._stream(first, tables)
+            self._insert_rest()
+
+    def _take(self, item: Parsed | LongLine) -> list[pa.Table]:
+        """Count a block and set aside what is not clean; return what is."""
+        counts, rest = self.counts, self._rest
+        if isinstance(item, LongLine):
+            counts.lines += 1
+            rest.faults.append(Fault(item.number, item.offset, item.length, LineFault.TOO_LONG))
+            return []
+        raw = item.raw
+        counts.lines += raw.lines
+        counts.blank += raw.blank
+        counts.leading_nuls += raw.leading_nuls
+        counts.incomplete_last_line |= any(fault.code is LineFault.INCOMPLETE_LAST_LINE for fault in raw.faults)
+        for key, count in raw.unknown.counts.items():
+            counts.unknown.add(key, count, raw.unknown.first_lines[key])
+        rest.faults += raw.faults
+        for table in item.others:
+            rest.add(table, clean=False)
+        if item.others:
+            rest.blocks.append(raw.block)
+        return item.clean
+
+    def _stream(self, first: pa.Table, tables: Iterator[pa.Table]) -> None:
+        """Insert clean tables of one shape with one statement; those of another shape wait."""
+        shape = tuple(first.column_names)
+        mapping = self.reader.mappings[0]
+        made = self.reader.conversion(mapping, shape).trusting
+        if made is None:
+            raise AssertionError("a table was called clean without a proof")
+        failures: list[BaseException] = []
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                for table in chain([first], tables):
+                    if tuple(table.column_names) == shape:
+                        self.counts.events += table.num_rows
+                        yield from table.to_batches()
+                    else:
+                        self._rest.add(table, clean=True)
+            except BaseException as problem:
+                # DuckDB would wrap it in words of its own; it is raised again below.
+                failures.append(problem)
+                raise
+
+        self.connection.register("raw_stream", pa.RecordBatchReader.from_batches(first.schema, batches()))
+        try:
+            self._keep(mapping, made, "raw_stream")
+        except duckdb.Error:
+            if failures:
+                raise failures[0] from None
+            raise
+        finally:
+            self.connection.unregister("raw_stream")
+
+    def _insert_rest(self) -> None:
+        """Insert what was set aside."""
+        rest, self._rest = self._rest, _Rest()
+        self.counts.quarantined += len(rest.faults)
+        self._quarantine(rest.faults)
+        groups: dict[tuple[bool, Shape], list[pa.Table]] = {}
+        for clean, table in rest.tables:
+            groups.setdefault((clean, tuple(table.column_names)), []).append(table)
+        for (clean, _), tables in groups.items():
+            if clean:
+                self._stream(tables[0], iter(tables[1:]))
+            else:
+                self._insert_checked(pa.concat_tables(tables), rest.blocks)
+
+    def _insert_checked(self, table: pa.Table, blocks: list[Block]) -> None:
+        """Turn one raw table into events, dialect by dialect."""
+        self.connection.register("raw_lines", table)
+        try:
+            taken = 0
+            earlier: list[str] = []
+            for mapping in self.reader.mappings:
+                fits = self.reader.is_of(mapping, tuple(table.column_names))
+                mine = " AND ".join([f"({fits})", *(f"NOT ({other})" for other in earlier)])
+                earlier.append(fits)
+                taken += self._insert_dialect(mapping, table, mine, blocks)
+            self.counts.not_a_request += table.num_rows - taken
+        finally:
+            self.connection.unregister("raw_lines")
+
+    def _insert_dialect(self, mapping: Mapping, table: pa.Table, mine: str, blocks: list[Block]) -> int:
+        """Insert the lines of one dialect; return how many were of it, refused ones among them."""
+        (of_dialect,) = self._totals(f"SELECT {count_where(mine)} FROM raw_lines")
+        if not of_dialect:
+            return 0
+        # A filter copies every column; the usual file, all of one dialect, is spared that.
+        source = "raw_lines" if of_dialect == table.num_rows else f"(SELECT * FROM raw_lines WHERE {mine})"
+        made = self.reader.conversion(mapping, tuple(table.column_names))
+        refused = any_of(predicate for _, predicate in made.line_faults)
+        bad, invalid, coerced, naive = self._totals(
+            f"SELECT {count_where(refused)}, {count_where(any_of(p for _, _, p in made.field_faults))}, "
+            f"sum({how_many(made.coerced)}), {count_where(any_of(made.naive_times))} FROM {source}"
+        )
+        counts = self.counts
+        counts.coerced += coerced
+        counts.naive_times += naive
+        if bad:
+            counts.quarantined += bad
+            self._quarantine(self._refused(made, source, blocks))
+        if invalid:
+            counts.invalid_values += self._note_invalid(made, source, refused)
+        self._keep(mapping, made, f"(SELECT * FROM {source} WHERE NOT ({refused}))" if bad else source)
+        counts.events += of_dialect - bad
+        return of_dialect
+
+    def _totals(self, sql: str) -> tuple[int, ...]:
+        (row,) = self.connection.execute(sql).fetchall()
+        return tuple(int(value or 0) for value in row)
+
+    def _keep(self, mapping: Mapping, made: Conversion, source: str) -> None:
+        for name in made.columns:
+            if name in BY_NAME and name not in self._columns:
+                self.connection.execute(f"ALTER TABLE {EVENTS_TABLE} ADD COLUMN {name} {BY_NAME[name].sql_type}")
+                self._columns.add(name)
+        listed = ", ".join(quote(name) for name in made.columns)
+        self.connection.execute(
+            f"INSERT INTO {EVENTS_TABLE} (file_id, dialect, {listed}) "
+            f"SELECT {self.counts.file_id}, {literal(mapping.dialect.name)}, * FROM ({made.select_from(source)})"
+        )
+
+    def _refused(self, made: Conversion, source: str, blocks: list[Block]) -> list[Fault]:
+        cases = " ".join(f"WHEN {predicate} THEN {literal(code)}" for code, predicate in made.line_faults)
+        rows = self.connection.execute(
+            f"SELECT line, code FROM (SELECT line, CASE {cases} END AS code FROM {source}) WHERE code IS NOT NULL"
+        ).fetchall()
+        places = _places(blocks, {line for line, _ in rows})
+        return [Fault(line, *places[line], LineFault(code)) for line, code in rows]
+
+    def _note_invalid(self, made: Conversion, source: str, refused: str) -> int:
+        """Name the fields that became NULL in lines that were kept; return their number."""
+        found = " UNION ALL ".join(
+            f"SELECT line, {literal(name)} AS field, {literal(code)} AS code FROM {source} "
+            f"WHERE ({predicate}) AND NOT ({refused})"
+            for name, code, predicate in made.field_faults
+        )
+        ((count,),) = self.connection.execute(
+            f"INSERT INTO {INVALID_TABLE} SELECT {self.counts.file_id}, line, field, code FROM ({found}) ORDER BY line, field"
+        ).fetchall()
+        return int(count)
+
+    def _quarantine(self, faults: list[Fault]) -> None:
+        if not faults:
+            return
+        table = pa.table({
+            "file_id": pa.array([self.counts.file_id] * len(faults), pa.int32()),
+            "line": [fault.line for fault in faults],
+            "byte_offset": [fault.offset for fault in faults],
+            "length": [fault.length for fault in faults],
+            "code": [str(fault.code) for fault in faults],
+        })
+        self.connection.register("refused_lines", table)
+        self.connection.execute(f"INSERT INTO {QUARANTINE_TABLE} SELECT * FROM refused_lines")
+        self.connection.unregister("refused_lines")
+
+
+def _places(blocks: list[Block], wanted: set[int]) -> dict[int, tuple[int, int]]:
+    """Return byte offset and length of physical lines, by number."""
+    found: dict[int, tuple[int, int]] = {}
+    for block in blocks:
+        offset = block.offset
+        for index, piece in enumerate(block.data.split(b"\n")):
+            number = block.first_line + index
+            if number in wanted:
+                found[number] = (offset, len(piece.rstrip(b"\r")))
+            offset += len(piece) + 1
+    return found

@@ -1,0 +1,69 @@
+"""What the dialects of a file want of its keys, and as what type the fast way reads each."""
+
+from collections.abc import Mapping as KeyMap
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from quietburn.ledger.events import Kind
+from quietburn.ledger.rawcolumns import RAW_TYPES, RawKind
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the dialects of a file want of its keys.
+
+    `roles` holds for each key the kinds of columns that it feeds; `private` the keys of raw
+    texts by the name of the text; `careful_only` that the fast way can't read this file.
+    """
+
+    roles: KeyMap[str, frozenset[Kind]]
+    private: KeyMap[str, tuple[str, ...]]
+    ignored: frozenset[str] = frozenset()
+    careful_only: bool = False
+
+    @cached_property
+    def private_keys(self) -> dict[str, str]:
+        """Return the text's name by source key."""
+        return {key: name for name, keys in self.private.items() for key in keys}
+
+    def knows(self, key: str) -> bool:
+        """Whether a top-level key belongs to the dialect."""
+        return key in self.roles or key in self.ignored or key in self._roots
+
+    @cached_property
+    def _roots(self) -> frozenset[str]:
+        return frozenset(key[1:].split("/", 1)[0] for key in self.roles if key.startswith("/"))
+
+
+class FastSchema:
+    """Which key is read as which type in one file; learns keys that first appear after the sample.
+
+    Shared by the threads that parse blocks of the file: entries are only ever added, and what is
+    read does not depend on them (a line that fits no entry goes the careful way).
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.kinds: dict[str, RawKind] = {}
+        self.infer = False
+
+    def learn(self, key: str, kind: RawKind) -> None:
+        """Note that the fast way reads a key as this kind, unless it already has another."""
+        if not self.source.knows(key) or key in self.source.ignored:
+            return
+        if kind is RawKind.STRING or key not in self.source.private_keys:
+            self.kinds.setdefault(key, kind)
+
+    def arrow(self) -> pa.Schema:
+        """Return the explicit schema for the reader."""
+        known = list(self.kinds.items())  # in one step: another thread may learn a key meanwhile
+        return pa.schema([(key, RAW_TYPES[kind]) for key, kind in known])
+
+
+def number_kind(roles: frozenset[Kind]) -> RawKind:
+    """Return how the fast way reads a number in a key with these roles."""
+    if Kind.TIME in roles:
+        return RawKind.DECIMAL
+    return RawKind.INTEGER if Kind.TEXT in roles else RawKind.NUMBER

@@ -1,0 +1,106 @@
+"""The strict reader: lines of plain objects into columns of the announced types, or a refusal.
+
+It never repairs: a value of another type, a broken line or two objects in one line refuse the
+run, and the reader names the row where it can.
+"""
+
+import math
+import re
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from quietburn.ledger.blocks import count_feeds
+from quietburn.ledger.schema import FastSchema
+
+_ROW = re.compile(r" in row (\d+)$")
+
+
+def strict_table(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
+    """Parse lines strictly; return the table, the number of the first bad row, or None if unnamed."""
+    if not schema.infer:
+        table = _parsed(data, rows, schema, "error")
+        if table is not _UNEXPECTED:
+            return table
+        schema.infer = True
+    if len(data) <= _INFERRED_BYTES:
+        return _parsed(data, rows, schema, "infer")
+    return _inferred(data, rows, schema)
+
+
+# What is inferred costs memory for each row and each key that nobody announced: small pieces bound it.
+_INFERRED_BYTES = 128 << 10
+_UNEXPECTED = -1
+
+
+def _inferred(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
+    """Parse lines that hold unannounced keys, piece by piece."""
+    tables: list[pa.Table] = []
+    start = before = 0
+    while start < len(data):
+        end = data.rfind(b"\n", start, start + _INFERRED_BYTES) + 1 or data.find(b"\n", start) + 1
+        piece = data[start:end]
+        count = count_feeds(piece)
+        table = _parsed(piece, count, schema, "infer")
+        if not isinstance(table, pa.Table):
+            return None if table is None else before + table
+        tables.append(table)
+        start, before = end, before + count
+    try:
+        whole = pa.concat_tables(tables, promote_options="default")
+    except pa.ArrowInvalid:
+        return None  # a key that nobody announced changes its type between pieces
+    return whole if whole.num_rows == rows else None
+
+
+@cache
+def _pool() -> pa.MemoryPool:
+    """Return the allocator that bears many short-lived blocks best, where this build has it."""
+    try:
+        return pa.jemalloc_memory_pool()
+    except NotImplementedError:
+        return pa.default_memory_pool()
+
+
+def _parsed(data: bytes, rows: int, schema: FastSchema, behavior: str) -> pa.Table | int | None:
+    try:
+        table = pj.read_json(
+            pa.BufferReader(data),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
+            parse_options=pj.ParseOptions(
+                explicit_schema=schema.arrow(), newlines_in_values=False, unexpected_field_behavior=behavior
+            ),
+            memory_pool=_pool(),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
+        return _UNEXPECTED if behavior == "error" and "unexpected field" in str(problem) else _row_of(problem, rows)
+    # Two objects in one line make two rows; then the lines must be told apart by hand.
+    if table.num_rows != rows:
+        return None
+    foreign = _foreign_number(table, data)
+    return table if foreign is None else foreign
+
+
+_FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")
+
+
+def _foreign_number(table: pa.Table, data: bytes) -> int | None:
+    """Return the first row with a spelling that only the strict reader takes for a number (`Inf`, `-NaN`)."""
+    if not any(_may_be_infinite(table[key]) for key in table.column_names):
+        return None
+    match = _FOREIGN.search(data) if b"Inf" in data or b"-NaN" in data else None
+    return data.count(b"\n", 0, match.start()) if match else None
+
+
+def _may_be_infinite(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_floating(column.type):
+        return not math.isfinite(pc.sum(column).as_py() or 0.0)  # one infinity or NaN makes the sum one
+    return bool(pa.types.is_nested(column.type))
+
+
+def _row_of(problem: Exception, rows: int) -> int | None:
+    match = _ROW.search(str(problem))
+    row = int(match.group(1)) if match else rows
+    return row if row < rows else None
