@@ -9,6 +9,7 @@ from typing import Any
 
 from quietburn.analysis import Request, analyze
 from quietburn.config import Config
+from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
@@ -41,6 +42,11 @@ def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[
             int(row["line"]): {k: v for k, v in row.items() if v is not None and k not in ("file_id", "line", "dialect")}
             for row in rows
         }
+        engine.prepare(Settings())  # what follows from other columns is in the view only
+        ends = engine.connection.execute("SELECT line, started_us, start_known, end_known FROM all_events").fetchall()
+        for line, started_us, start_known, end_known in ends:
+            told = {"started_us": started_us, "start_known": start_known, "end_known": end_known}
+            events[int(line)] |= {name: value for name, value in told.items() if value is not None}
         quarantine = [(q.line, q.offset, q.length, str(q.code)) for q in engine.quarantine()]
         invalid = [(i.line, i.field, str(i.code)) for i in engine.invalid_fields(10_000)]
         return Reading(events, quarantine, invalid, engine.files[0])

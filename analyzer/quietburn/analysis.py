@@ -91,7 +91,7 @@ def analyzing(
         results = classify(engine, rules, _cannot_tell(engine.loader.mappings))
         rates = measure_rates(engine, engine.coverage, settings)
         notices = _notices(engine, rates, results, settings, request)
-        yield Analysis(build.report(engine, rates, results, failure_domains(engine), notices), engine, settings, rules)
+        yield Analysis(build.report(engine, rates, results, failure_domains(rates), notices), engine, settings, rules)
 
 
 def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value]]:

@@ -50,6 +50,7 @@ class Rates:
     length_limited: int
     unlabelled: int
     attempts_by_traffic: dict[str, tuple[int, int]]
+    failed_attempts: dict[str, int]  # by failure domain
 
     @property
     def success_rate(self) -> float | None:
@@ -137,8 +138,25 @@ def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rat
         length_limited=row["length_limited"],
         unlabelled=row["unlabelled"],
         attempts_by_traffic={r["traffic"]: (int(r["n"]), int(r["successes"])) for r in traffic},
+        failed_attempts=_by_domain(attempts),
     )
 
+
+_SHED = "(status = 429 OR decision = 'reject' OR (status = 503 AND reason IS NOT NULL))"
+_DOMAINS = {
+    "truncated_stream": ("is_2xx AND complete = FALSE", "Discard the part that came; never stitch or store it."),
+    "shed_with_retry_after": (
+        f"{_SHED} AND retry_after_s IS NOT NULL", "Wait at least that long, then go through the gate again.",
+    ),
+    "shed_without_retry_after": (_SHED, "Back off on the measured service rate, not on the count of retries."),
+    "timeout": (
+        "lower(error) LIKE '%timeout%' OR status IN (408, 504)",
+        "The outcome is unknown: replay only with an idempotency key.",
+    ),
+    "server_error": ("status >= 500", "Retry a bounded number of times with jitter, and lower the budget."),
+    "other": ("NOT is_2xx", "Look at the status and error of each."),
+}
+_DOMAIN = "CASE " + " ".join(f"WHEN {predicate} THEN '{name}'" for name, (predicate, _) in _DOMAINS.items()) + " END"
 
 _SPENT_FOR_NOTHING = (
     "traffic IS NOT DISTINCT FROM 'probe' OR (in_request AND verdict NOT IN ('usable', 'unknown'))"
@@ -149,7 +167,7 @@ _SUMS = (
     "with_tokens", "tokens", "probe_tokens", "wasted",
 )
 _FACTS = f"""
-    SELECT is_attempt, COALESCE(traffic, '') AS traffic, COALESCE(verdict, '') AS verdict, decides,
+    SELECT is_attempt, COALESCE(traffic, '') AS traffic, COALESCE(verdict, '') AS verdict, decides, {_DOMAIN} AS domain,
         count(*) AS attempts, count(status) AS with_status,
         sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes,
         sum(CASE WHEN in_request THEN 1 ELSE 0 END) AS request_attempts,
@@ -161,7 +179,7 @@ _FACTS = f"""
         COALESCE(sum(CASE WHEN {_SPENT_FOR_NOTHING} THEN tokens END), 0) AS wasted,
         sum(CASE WHEN decides THEN 1 ELSE 0 END) AS n,
         sum(CASE WHEN decides AND request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
-    FROM events GROUP BY is_attempt, COALESCE(traffic, ''), COALESCE(verdict, ''), decides ORDER BY 1, 2, 3, 4
+    FROM events GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
 """
 _REQUESTS = """
     SELECT verdict, count(*) AS n, sum(CASE WHEN request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
@@ -177,6 +195,14 @@ def _by_traffic(attempts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         row["successes"] += part["successes"]
         row["tokens"] += part["tokens"]
     return [found[name] for name in sorted(found)]
+
+
+def _by_domain(attempts: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in attempts:
+        if part["domain"]:
+            found[part["domain"]] = found.get(part["domain"], 0) + part["attempts"]
+    return found
 
 
 def _by_verdict(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
@@ -217,26 +243,6 @@ class FailureDomain:
     action: str
 
 
-_SHED = "(status = 429 OR decision = 'reject' OR (status = 503 AND reason IS NOT NULL))"
-_DOMAINS = {
-    "truncated_stream": ("is_2xx AND complete = FALSE", "Discard the part that came; never stitch or store it."),
-    "shed_with_retry_after": (
-        f"{_SHED} AND retry_after_s IS NOT NULL", "Wait at least that long, then go through the gate again.",
-    ),
-    "shed_without_retry_after": (_SHED, "Back off on the measured service rate, not on the count of retries."),
-    "timeout": (
-        "lower(error) LIKE '%timeout%' OR status IN (408, 504)",
-        "The outcome is unknown: replay only with an idempotency key.",
-    ),
-    "server_error": ("status >= 500", "Retry a bounded number of times with jitter, and lower the budget."),
-    "other": ("NOT is_2xx", "Look at the status and error of each."),
-}
-
-
-def failure_domains(engine: Engine) -> list[FailureDomain]:
+def failure_domains(rates: Rates) -> list[FailureDomain]:
     """Return how many failed attempts fall into each domain; each falls into exactly one."""
-    cases = " ".join(f"WHEN {predicate} THEN '{name}'" for name, (predicate, _) in _DOMAINS.items())
-    rows = engine.select(f"SELECT domain, count(*) AS n FROM (SELECT CASE {cases} END AS domain FROM events WHERE is_attempt) "
-                         "WHERE domain IS NOT NULL GROUP BY domain").to_pylist()
-    counts = {row["domain"]: int(row["n"]) for row in rows}
-    return [FailureDomain(name, counts.get(name, 0), action) for name, (_, action) in _DOMAINS.items()]
+    return [FailureDomain(name, rates.failed_attempts.get(name, 0), action) for name, (_, action) in _DOMAINS.items()]

@@ -275,7 +275,9 @@ def _complete(settings: Settings) -> str:
     ended_somehow = _listed(settings.carrying("terminal_seen", "stream_complete", "finish_reason"))
     streamed = f"COALESCE(stream, dialect IN {markers})"
     cut = f"WHEN {streamed} AND finish_reason IS NULL AND dialect IN {ended_somehow} THEN FALSE"
+    # The usual reason goes first: DuckDB compares what is left only, and a list costs a comparison for each entry.
     return f"""CASE WHEN stream_complete = FALSE THEN FALSE
+        WHEN finish_reason = 'stop' THEN TRUE
         WHEN lower(finish_reason) IN {_listed(natural)} THEN TRUE
         WHEN terminal_seen OR stream_complete THEN TRUE
         WHEN client_closed THEN FALSE
@@ -284,7 +286,8 @@ def _complete(settings: Settings) -> str:
 
 
 def _non_empty() -> str:
-    return f"""CASE WHEN answer_chars > 0 OR tool_calls > 0 OR lower(finish_reason) IN {_listed(TOOL_FINISH)} THEN TRUE
+    return f"""CASE WHEN answer_chars > 0 OR tool_calls > 0 THEN TRUE
+        WHEN finish_reason <> 'stop' AND lower(finish_reason) IN {_listed(TOOL_FINISH)} THEN TRUE
         WHEN answer_chars = 0 THEN FALSE END"""
 
 
@@ -310,6 +313,8 @@ def _attempt_verdict(coverage: Coverage) -> str:
         met = " AND ".join(f"COALESCE({c}, FALSE)" for c in wanted) if "on_time" in wanted else "FALSE"
         clauses.append(f"WHEN {literal(dialect)} THEN {met}")
     all_met = f"CASE dialect {' '.join(clauses)} ELSE FALSE END" if clauses else "FALSE"
+    if len(clauses) == 1:
+        all_met = met
     fits = "complete IS DISTINCT FROM FALSE AND non_empty IS DISTINCT FROM FALSE AND on_time IS DISTINCT FROM FALSE"
     return f"""CASE WHEN NOT in_request THEN NULL
         WHEN is_2xx AND {fits} THEN CASE WHEN {all_met} THEN 'usable' ELSE 'unknown' END

@@ -76,10 +76,11 @@ class DuckEngine:
     def prepare(self, settings: derive.Settings) -> None:
         """Make `events` and what it stands on."""
         self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
-        stored = self.loader.columns - {"deadline_ms"}
+        # A deadline may be assumed or configured where no line carries one.
+        stored = self.loader.columns - ({"deadline_ms"} if settings.deadlines else set())
         narrowed = settings.since_us is not None or settings.until_us is not None or settings.file_ids is not None
         self._carried = self._count("events" if narrowed else EVENTS_TABLE, stored) | self._count(
-            "events", {"deadline_ms"} | ({"prefix_is_new"} if "prefix_fp" in stored else set())
+            "events", ({"deadline_ms"} if settings.deadlines else set()) | ({"prefix_is_new"} if "prefix_fp" in stored else set())
         )
 
     def _count(self, source: str, columns: Collection[str]) -> dict[str, bool]:

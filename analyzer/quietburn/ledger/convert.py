@@ -20,7 +20,7 @@ from quietburn.ledger.fields import (
     translated_value,
 )
 from quietburn.ledger.mapping import Alternative, Mapping, scale
-from quietburn.ledger.proofs import AddsUp, NotGreater, OneIsWhole, Proof, TimesInOrder
+from quietburn.ledger.proofs import AddsUp, NoPlaceholder, NotGreater, OneIsWhole, Proof, TimesInOrder
 from quietburn.ledger.rawcolumns import LINE_CHECK, RawColumns, RawKind, raw_name
 from quietburn.ledger.reasons import FieldFault, LineFault
 from quietburn.ledger.sql import literal, quote
@@ -34,15 +34,19 @@ class Conversion:
     """The statement's parts: events, and the predicates of what was refused or coerced.
 
     `columns` names what the events select yields; `field_faults` are (column, code, predicate);
-    `line_faults` (code, predicate); predicates and select speak of a raw table's columns.
+    `line_faults` (code, predicate); predicates and select speak of the columns of a raw table as
+    `staged` gives it.
 
     `proofs` hold for a raw table in which nothing can be refused or coerced and every time is in
     seconds; then `trusting`, built without checks, gives the same events for less. None where
     nothing would prove that.
     """
 
+    staged: Callable[[str], str]
+    clocks: list[str] = field(default_factory=list)  # keys whose times a trusted table has in microseconds
     columns: list[str] = field(default_factory=list)
     inner: str = ""
+    invented: str = "FALSE"  # over the inner columns: what a line says of its work was made up
     outer: str = ""
     field_faults: list[tuple[str, FieldFault, str]] = field(default_factory=list)
     line_faults: list[tuple[LineFault, str]] = field(default_factory=list)
@@ -61,8 +65,8 @@ class Conversion:
         return self.proofs is not None and all(proof.holds(table) for proof in self.proofs)
 
     def select_from(self, source: str) -> str:
-        """Return the statement over a raw table or subquery."""
-        return f"SELECT {self.outer} FROM (SELECT {self.inner} FROM {source})"
+        """Return the statement over a staged raw table or subquery."""
+        return f"SELECT {self.outer} FROM (SELECT *, {self.invented} AS invented FROM (SELECT {self.inner} FROM {source}))"
 
 
 def recognises(mapping: Mapping, raw_columns: list[str]) -> str:
@@ -74,7 +78,7 @@ def recognises(mapping: Mapping, raw_columns: list[str]) -> str:
         found = [keys.present(key) for key in wanted.any if keys.kinds(key)]
         parts.append("(" + " OR ".join(found) + ")" if found else "FALSE")
     parts += [f"NOT {keys.present(key)}" for key in wanted.none if keys.kinds(key)]
-    parts += [_holds(keys, key, values) for key, values in wanted.values.items()]
+    parts += [_holds(keys.text_sql(key), values) for key, values in wanted.values.items()]
     return " AND ".join(parts) or "TRUE"
 
 
@@ -88,9 +92,9 @@ def recognition_proof(mapping: Mapping, raw_columns: list[str]) -> list[Proof] |
     return [OneIsWhole(tuple(raw_name(kind, key) for key in group for kind in keys.kinds(key))) for group in groups]
 
 
-def _holds(keys: RawColumns, key: str, values: tuple[str, ...]) -> str:
+def _holds(text: str, values: tuple[str, ...]) -> str:
     listed = ", ".join(literal(value) for value in values)
-    return f"COALESCE({keys.text(key)} IN ({listed}), FALSE)"
+    return f"COALESCE({text} IN ({listed}), FALSE)"
 
 
 def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conversion:
@@ -106,7 +110,7 @@ def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conv
 
 def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
     values: dict[str, Value] = {}
-    result = Conversion()
+    result = Conversion(keys.staged, keys.clocks)
     for name, ways in mapping.by_stored_name.items():
         value = _column(name, ways, keys, zone, result)
         if value is not None:
@@ -118,6 +122,7 @@ def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
         result.naive_times += checks.naive
         result.prove(checks.proof)
     _finish(values, keys, result)
+    result.prove(*(NoPlaceholder(key) for key in sorted(keys.plain_texts)))
     return result
 
 
@@ -143,11 +148,14 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: RawColumns, zone: st
     # What a single way reads is NULL where its key is missing: it needs no guard.
     if first.present == "TRUE" or (len(branches) == 1 and not any(way.when or way.only or way.null for way in ways)):
         return first
+    last = branches[-1]
+    if all(value.is_null_if_absent for value in branches[:-1]) and (last.is_null_if_absent or last.present == "TRUE"):
+        return Value("COALESCE(" + ", ".join(value.sql for value in branches) + ")", "TRUE")
     return Value("CASE " + " ".join(f"WHEN {v.present} THEN {v.sql}" for v in branches) + " END", "TRUE")
 
 
 def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | None) -> list[Value]:
-    condition = " AND ".join(_holds(keys, key, values) for key, values in way.when.items())
+    condition = " AND ".join(_holds(keys.text(key), values) for key, values in way.when.items())
     if way.value is not None:
         return [Value(literal(way.value), f"({condition})" if condition else "TRUE")]
     found = []
@@ -156,6 +164,7 @@ def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | 
             value = _convert(name, kind, way, key, keys, zone)
             if condition:
                 value.present = f"({value.present} AND {condition})"
+            value.is_null_if_absent &= not condition and not way.only
             found.append(value)
     if way.null is not None:
         absent = " AND ".join(f"NOT {keys.present(key)}" for key in way.sources)
@@ -207,10 +216,10 @@ def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion) -> N
     zeros = [f"{have[name]} = 0" for name in ("latency_ms", "ttft_ms") if name in have]
     if zeros:
         answered = f"{have['status']} BETWEEN 200 AND 299" if "status" in have else "FALSE"
-        invented = f"(COALESCE({answered}, FALSE) IS FALSE AND COALESCE({' OR '.join(zeros)}, FALSE))"
+        result.invented = f"(COALESCE({answered}, FALSE) IS FALSE AND COALESCE({' OR '.join(zeros)}, FALSE))"
         for name in (*_USAGE, *_TIMINGS):
             if name in have:
-                final[name] = f"CASE WHEN NOT {invented} THEN {have[name]} END"
+                final[name] = f"CASE WHEN NOT invented THEN {have[name]} END"
     _parts_and_wholes(values, final, result)
     _ends(values, final, have, result)
     if "traffic" in final or "user_agent" in final:
@@ -244,12 +253,15 @@ def _of_numbers(make: Callable[..., Proof], *values: Value) -> Proof | None:
 
 
 def _ends(values: dict[str, Value], final: dict[str, str], have: dict[str, str], result: Conversion) -> None:
-    """Give each attempt both ends, and say which of them are known."""
+    """Give each attempt that names its start both ends, and say which of them are known.
+
+    What follows from an end and a latency alone is not stored: the view knows it.
+    """
     end, start = have.get("ts_us"), have.get("started_us")
     latency = final.get("latency_ms", "CAST(NULL AS DOUBLE)")
-    if end is None and start is None:
+    if start is None:
         return
-    if end and start:
+    if end:
         first, second = values["started_us"], values["ts_us"]
         predicate = f"({second.sql}) < ({first.sql})"
         result.field_faults.append(("latency_ms", FieldFault.ENDS_BEFORE_START, predicate))
@@ -257,14 +269,13 @@ def _ends(values: dict[str, Value], final: dict[str, str], have: dict[str, str],
         both = f"{end} IS NOT NULL AND {start} IS NOT NULL"
         latency = f"CASE WHEN {both} THEN CASE WHEN {end} >= {start} THEN ({end} - {start}) / 1000.0 END ELSE {latency} END"
         final["latency_ms"] = latency
-    end, start = end or "CAST(NULL AS BIGINT)", start or "CAST(NULL AS BIGINT)"
+    end = end or "CAST(NULL AS BIGINT)"
     span = f"CAST(round(({latency}) * 1000) AS BIGINT)"
     final["ts_us"] = f"COALESCE({end}, {start} + {span}, {start})"
-    final["started_us"] = f"COALESCE({start}, {end} - {span}, {end})"
     # Ends that contradict each other (a clock was set) are both not known.
     sane = f"COALESCE({end} >= {start}, TRUE)"
-    final["start_known"] = f"({sane} AND ({start} IS NOT NULL OR ({latency}) IS NOT NULL))"
-    final["end_known"] = f"({sane} AND ({end} IS NOT NULL OR ({latency}) IS NOT NULL))"
+    final["start_known"] = f"CASE WHEN {start} IS NOT NULL THEN {sane} END"
+    final["end_known"] = f"CASE WHEN {start} IS NOT NULL THEN {sane} AND ({end} IS NOT NULL OR ({latency}) IS NOT NULL) END"
 
 
 def _traffic(final: dict[str, str]) -> None:

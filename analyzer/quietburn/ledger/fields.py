@@ -22,6 +22,7 @@ class Value:
     proof: list[Proof] | None = field(default_factory=list)  # None: nothing shows that there is no fault
     number: Scaled | None = None  # the column is these numbers and nothing else
     time: str | None = None  # the column is the times of this key and nothing else
+    is_null_if_absent: bool = False  # and only then: the next way gets its turn where this one is NULL
 
 
 def is_written_as_text(key: str, keys: RawColumns) -> str:
@@ -34,25 +35,17 @@ def is_written_as_text(key: str, keys: RawColumns) -> str:
 
 def translated_value(name: str, table: dict[str, Scalar], key: str, keys: RawColumns) -> Value:
     """Return what a table of translations makes of a text; other texts are as if absent."""
-    text = _without_query(keys.text(key)) if name == "route" else keys.text(key)
+    text = keys.path(key) if name == "route" else keys.text(key)
     cases = " ".join(f"WHEN {literal(given)} THEN {literal(value)}" for given, value in table.items())
     listed = ", ".join(literal(given) for given in table)
-    return Value(f"CASE {text} {cases} END", f"COALESCE({text} IN ({listed}), FALSE)")
-
-
-def _without_query(route: str) -> str:
-    """Return a route without query and closing slash, since both name the same route."""
-    path = f"split_part({route}, '?', 1)"
-    cut = f"CASE WHEN {path} IN ('', '/') THEN NULLIF({path}, '') ELSE rtrim({path}, '/') END"
-    return f"CASE WHEN contains({route}, '?') OR suffix({route}, '/') THEN {cut} ELSE {route} END"
+    present = f"COALESCE({text} IN ({listed}), FALSE)"
+    return Value(f"CASE {text} {cases} END", present, is_null_if_absent=True)
 
 
 def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:
     """Return a text; of some columns only a word of it is kept."""
-    text = keys.text(key)
-    if name == "route":
-        text = _without_query(text)
-    elif name == "user_agent":
+    text = keys.path(key) if name == "route" else keys.text(key)
+    if name == "user_agent":
         text = f"NULLIF(regexp_extract({text}, '^[A-Za-z][A-Za-z0-9 ._-]*'), '')"
     other = keys.column(RawKind.OTHER, key)
     if name in _CATEGORIES:
@@ -61,7 +54,7 @@ def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:
         return _error(text, present, other)
     if not other:
         # A placeholder is as good as nothing: the next way to the column gets its turn.
-        return Value(text, f"({text} IS NOT NULL AND {present})")
+        return Value(text, f"({text} IS NOT NULL AND {present})", is_null_if_absent=True)
     return Value(text, present, [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")], proof=None)
 
 

@@ -16,7 +16,9 @@ from quietburn.ledger.convert import Conversion, build, recognises, recognition_
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.mapping import Mapping
+from quietburn.ledger.proofs import microseconds
 from quietburn.ledger.raw import Fault, RawBlock
+from quietburn.ledger.rawcolumns import CLOCK, RawKind, raw_name
 from quietburn.ledger.reasons import LineFault
 from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
@@ -48,17 +50,33 @@ class Reader:
             self._conversions[key] = build(mapping, list(shape), zone=self.zone)
         return self._conversions[key]
 
+    def trusting(self, shape: Shape) -> Conversion:
+        """Return the conversion of proven tables of a shape."""
+        written = tuple(name for name in shape if not name.startswith(f"{CLOCK}:"))
+        made = self.conversion(self.mappings[0], written).trusting
+        if made is None:
+            raise AssertionError("a table was called clean without a proof")
+        return made
+
     def is_of(self, mapping: Mapping, shape: Shape) -> str:
         """Return the predicate over lines of a raw table: this line is of the dialect."""
         return "TRUE" if self.forced else recognises(mapping, list(shape))
 
-    def is_clean(self, table: pa.Table) -> bool:
-        """Whether each line is of the first dialect, and nothing in it can be refused or coerced."""
+    def proven(self, table: pa.Table) -> pa.Table | None:
+        """Return the table as the trusting conversion takes it; None where it is not proven clean.
+
+        That is where each line is of the first dialect, and nothing in it can be refused or coerced.
+        """
         shape, first = tuple(table.column_names), self.mappings[0]
         known = [] if self.forced else recognition_proof(first, list(shape))
         if known is None or not all(proof.holds(table) for proof in known):
-            return False
-        return self.conversion(first, shape).is_clean(table)
+            return None
+        made = self.conversion(first, shape)
+        if made.trusting is None or not made.is_clean(table):
+            return None
+        for key in made.trusting.clocks:
+            table = table.append_column(raw_name(CLOCK, key), microseconds(table[raw_name(RawKind.DECIMAL, key)]))
+        return table
 
 
 @dataclass
@@ -74,7 +92,11 @@ def sort_tables(raw: RawBlock, reader: Reader) -> Parsed:
     """Tell a block's clean tables from those whose values must be looked at one by one."""
     parsed = Parsed(raw)
     for table in raw.tables:
-        (parsed.clean if reader.is_clean(table) else parsed.others).append(table)
+        proven = reader.proven(table)
+        if proven is None:
+            parsed.others.append(table)
+        else:
+            parsed.clean.append(proven)
     return parsed
 
 
@@ -151,9 +173,7 @@ class Inserter:
         """Insert clean tables of one shape with one statement; those of another shape wait."""
         shape = tuple(first.column_names)
         mapping = self.reader.mappings[0]
-        made = self.reader.conversion(mapping, shape).trusting
-        if made is None:
-            raise AssertionError("a table was called clean without a proof")
+        made = self.reader.trusting(shape)
         failures: list[BaseException] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -171,7 +191,7 @@ class Inserter:
 
         self.connection.register("raw_stream", pa.RecordBatchReader.from_batches(first.schema, batches()))
         try:
-            self._keep(mapping, made, "raw_stream")
+            self._keep(mapping, made, made.staged("raw_stream"))
         except duckdb.Error:
             if failures:
                 raise failures[0] from None
@@ -214,8 +234,9 @@ class Inserter:
         if not of_dialect:
             return 0
         # A filter copies every column; the usual file, all of one dialect, is spared that.
-        source = "raw_lines" if of_dialect == table.num_rows else f"(SELECT * FROM raw_lines WHERE {mine})"
+        lines = "raw_lines" if of_dialect == table.num_rows else f"(SELECT * FROM raw_lines WHERE {mine})"
         made = self.reader.conversion(mapping, tuple(table.column_names))
+        source = made.staged(lines)
         refused = any_of(predicate for _, predicate in made.line_faults)
         bad, invalid, coerced, naive = self._totals(
             f"SELECT {count_where(refused)}, {count_where(any_of(p for _, _, p in made.field_faults))}, "

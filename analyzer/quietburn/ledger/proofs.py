@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quietburn.ledger.rawcolumns import RawKind, raw_name
+from quietburn.ledger.rawcolumns import PLACEHOLDERS, RawKind, raw_name
 
 
 class Proof(Protocol):
@@ -88,6 +88,25 @@ def _has_no_empty_text(column: pa.ChunkedArray) -> bool:
 
 
 @dataclass(frozen=True)
+class NoPlaceholder:
+    """None of the key's texts stands for nothing."""
+
+    key: str
+
+    def holds(self, table: pa.Table) -> bool:
+        """Whether none does; long texts are told by their length alone."""
+        texts = table[raw_name(RawKind.STRING, self.key)]
+        shortest = pc.min(pc.binary_length(texts)).as_py()
+        if shortest is None or shortest > _LONGEST_PLACEHOLDER:
+            return True
+        return pc.any(pc.is_in(texts, value_set=_PLACEHOLDERS)).as_py() is not True
+
+
+_PLACEHOLDERS = pa.array(PLACEHOLDERS)
+_LONGEST_PLACEHOLDER = max(len(text) for text in PLACEHOLDERS)
+
+
+@dataclass(frozen=True)
 class NotGreater:
     """Where both are there, the one is not greater than the other."""
 
@@ -124,3 +143,17 @@ class AddsUp:
         """Whether it is."""
         difference = self.total.numbers(table) - (self.prompt.numbers(table) + self.completion.numbers(table))
         return not bool((np.nan_to_num(difference) != 0).any())
+
+
+def microseconds(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return proven seconds (nine decimals) as whole microseconds, rounded half up.
+
+    Such a decimal is a count of nanoseconds that fits the lower 64 of its 128 bits.
+    """
+    return pa.chunked_array([_microseconds(chunk) for chunk in times.chunks], pa.int64())
+
+
+def _microseconds(times: pa.Array) -> pa.Array:
+    words = np.frombuffer(times.buffers()[1], np.int64)[2 * times.offset : 2 * (times.offset + len(times))]
+    rounded = (words[::2] + 500) // 1000
+    return pa.array(rounded, mask=times.is_null().to_numpy(zero_copy_only=False) if times.null_count else None)

@@ -37,21 +37,30 @@ RAW_TYPES = {
 }
 PRIVATE_TYPES = {"prefix_fp": pa.string(), "prefix_noisy": pa.bool_(), "answer_chars": pa.float64()}
 _CAPITAL = re.compile(r"[A-Z^]")
+CLOCK = "us"  # mark of a column of microseconds since 1970, made of a time that is proven to be in seconds
 LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys that no dialect knows
 
 
-def raw_name(kind: RawKind, key: str) -> str:
+def raw_name(kind: str, key: str) -> str:
     """Return the raw column's name."""
     # DuckDB takes names that differ only in case for one; a mark before each capital keeps them apart.
     return f"{kind}:" + _CAPITAL.sub(lambda match: "^" + match[0].lower(), key)
 
 
 class RawColumns:
-    """The raw columns that a table has, as SQL by key; `trusted` that their values need no check."""
+    """The raw columns that a table has, as SQL by key; `trusted` that their values need no check.
+
+    `texts` and `paths` are columns made of them, by name: they are worked out once, in stages
+    before all else, since DuckDB works out an expression again wherever it stands in a CASE.
+    """
 
     def __init__(self, raw_columns: list[str], *, trusted: bool = False) -> None:
         self._names = set(raw_columns)
         self.trusted = trusted
+        self.texts: dict[str, str] = {}
+        self.paths: dict[str, str] = {}
+        self.clocks: list[str] = []  # keys of which a trusted table has a column of microseconds
+        self.plain_texts: set[str] = set()  # keys whose texts were asked for and hold no placeholder where trusted
 
     @property
     def has_line_check(self) -> bool:
@@ -76,7 +85,18 @@ class RawColumns:
         return "(" + " OR ".join(f"{sql} IS NOT NULL" for sql in columns) + ")"
 
     def text(self, key: str) -> str:
-        """Return the key's value as text, NULL where it holds none or an empty one."""
+        """Return the column of the key's value as text, NULL where it holds none or a placeholder."""
+        plain = self.column(RawKind.STRING, key)
+        if plain is not None:
+            self.plain_texts.add(key)
+            if self.trusted and set(self.kinds(key)) == {RawKind.STRING}:
+                return plain
+        name = quote(raw_name("text", key))
+        self.texts[name] = self.text_sql(key)
+        return name
+
+    def text_sql(self, key: str) -> str:
+        """Return what `text` is made of."""
         kinds = self.kinds(key)
         parts = [_without_placeholder(kinds[RawKind.STRING])] if RawKind.STRING in kinds else []
         if RawKind.NUMBER_TEXT in kinds:
@@ -87,11 +107,36 @@ class RawColumns:
             parts.append(f"CAST({kinds[RawKind.FLAG]} AS VARCHAR)")
         return coalesce(parts)
 
+    def path(self, key: str) -> str:
+        """Return the column of the key's text without query and closing slash, since both name the same route."""
+        text, name = self.text(key), quote(raw_name("path", key))
+        self.paths[name] = _without_query(text)
+        return name
+
+    def clock(self, key: str) -> str:
+        """Return the column of the key's time in microseconds, which is made where each time is in seconds."""
+        if key not in self.clocks:
+            self.clocks.append(key)
+        return quote(raw_name(CLOCK, key))
+
+    def staged(self, source: str) -> str:
+        """Return a raw table or subquery with the columns that `text` and `path` named."""
+        for stage in (self.texts, self.paths):
+            if stage:
+                source = "(SELECT *, " + ", ".join(f"{sql} AS {name}" for name, sql in stage.items()) + f" FROM {source})"
+        return source
+
 
 # What loggers write where there is nothing; as an id it would make one request of a whole night.
-_PLACEHOLDERS = ("", "-", "null", "NULL", "none", "None")
+PLACEHOLDERS = ("", "-", "null", "NULL", "none", "None")
 
 
 def _without_placeholder(text: str) -> str:
-    listed = ", ".join(literal(placeholder) for placeholder in _PLACEHOLDERS)
+    listed = ", ".join(literal(placeholder) for placeholder in PLACEHOLDERS)
     return f"CASE WHEN strlen({text}) > 4 THEN {text} WHEN {text} NOT IN ({listed}) THEN {text} END"
+
+
+def _without_query(route: str) -> str:
+    path = f"split_part({route}, '?', 1)"
+    cut = f"CASE WHEN {path} IN ('', '/') THEN NULLIF({path}, '') ELSE rtrim({path}, '/') END"
+    return f"CASE WHEN contains({route}, '?') OR suffix({route}, '/') THEN {cut} ELSE {route} END"

@@ -1,6 +1,10 @@
 """Lines that stand twice, ids that stand in several lines, and ids that come again with other content."""
 
+from typing import Any
+
 import duckdb
+import numpy as np
+import pyarrow as pa
 
 EVENTS_TABLE = "ledger_events"
 _REPEATED_IDS = "repeated_ids"
@@ -10,19 +14,36 @@ _REPEATED_KEYS = "repeated_keys"
 def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> None:
     """Note which ids and which idempotency keys (of lines without an id) stand in several lines.
 
-    Grouping millions of ids costs time; everything that looks at several lines of an id starts
-    from these small tables. They hold hashes: an id too many costs a little work and no result.
+    Looking for groups among millions of ids costs time; everything that looks at several lines of
+    an id starts from these small tables. They hold hashes: an id too many costs a little work and
+    no result.
     """
-    ids = "request_id" if "request_id" in columns else "CAST(NULL AS VARCHAR)"
-    keys = "idempotency_key" if "idempotency_key" in columns else "CAST(NULL AS VARCHAR)"
+    has_id = "request_id" in columns
+    without_id = "request_id IS NULL AND " if has_id else ""
     for name, column, where in (
-        (_REPEATED_IDS, ids, f"{ids} IS NOT NULL"),
-        (_REPEATED_KEYS, keys, f"{ids} IS NULL AND {keys} IS NOT NULL"),
+        (_REPEATED_IDS, "request_id", "request_id IS NOT NULL"),
+        (_REPEATED_KEYS, "idempotency_key", f"{without_id}idempotency_key IS NOT NULL"),
     ):
-        source = f"FROM {EVENTS_TABLE} WHERE {where}" if column in columns else f"FROM {EVENTS_TABLE} WHERE FALSE"
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT hash({column}) AS id {source} GROUP BY 1 HAVING count(*) > 1"
-        )
+        found = _repeated_hashes(connection, column, where) if column in columns else np.empty(0, np.uint64)
+        connection.register("repeated_hashes", pa.table({"id": found}))
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT id FROM repeated_hashes")
+        connection.unregister("repeated_hashes")
+
+
+_SORTED_AT_ONCE = 8_000_000
+
+
+def _repeated_hashes(connection: duckdb.DuckDBPyConnection, column: str, where: str) -> "np.ndarray[Any, np.dtype[np.uint64]]":
+    """Return the hashes that come more than once; sorted numbers tell it several times faster than groups do."""
+    ((rows,),) = connection.execute(f"SELECT count(*) FROM {EVENTS_TABLE} WHERE {where}").fetchall()
+    parts = rows // _SORTED_AT_ONCE + 1
+    found = []
+    for part in range(parts):
+        mine = f"{where} AND hash({column}) % {parts} = {part}" if parts > 1 else where
+        hashes = connection.execute(f"SELECT hash({column}) AS id FROM {EVENTS_TABLE} WHERE {mine}").fetchnumpy()["id"]
+        ordered = np.sort(np.asarray(hashes, np.uint64))
+        found.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
+    return np.concatenate(found)
 
 
 def repeated_ids(columns: frozenset[str]) -> str:

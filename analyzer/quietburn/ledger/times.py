@@ -44,9 +44,8 @@ def _decimal(key: str, keys: RawColumns) -> str:
 def time_us(key: str, keys: RawColumns, zone: str | None) -> str:
     """Return UTC microseconds; the unit of a number is told by its magnitude, value by value."""
     number = _decimal(key, keys)
-    # A double holds seconds and milliseconds of this span to a quarter of a microsecond.
     if keys.trusted:
-        return _scaled_us(number, 1_000_000)
+        return keys.clock(key)
     cases = [
         f"WHEN {number} BETWEEN {_FIRST_S * per_second} AND {_LAST_S * per_second} THEN {_scaled_us(number, unit)}"
         for unit, per_second in ((1_000_000, 1), (1_000, 1_000), (1, 1_000_000))
@@ -62,7 +61,8 @@ def time_us(key: str, keys: RawColumns, zone: str | None) -> str:
 
 
 def _scaled_us(number: str, unit: int) -> str:
-    return f"CAST(round(CAST({number} AS DOUBLE) * {unit}) AS BIGINT)"
+    """Return a decimal as microseconds, rounded half up; the cases around it keep it from overflowing."""
+    return f"CAST(floor({number} * {unit} + 0.5) AS BIGINT)"
 
 
 def _normal_iso(text: str) -> str:
