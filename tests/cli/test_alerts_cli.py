@@ -17,7 +17,8 @@ from quietburn.analysis import Request, analyzing
 ROOT = Path(__file__).resolve().parents[2]
 NIGHT = str(ROOT / "fixtures" / "ledgers" / "night.jsonl")
 ONE = ("--only", "late-but-200")
-PAGES = ["runbook/README.md", "runbook/late-but-200.md"]
+PAGE = "runbook/LLMGatewayLateBut200.md"
+PAGES = [PAGE, "runbook/LLMGatewayLedgerSilent.md", "runbook/LLMGatewayUsableAnswersBurn.md", "runbook/README.md"]
 FILES = ["alerts.yaml", "alerts_test.yaml", "inhibit.yaml", *PAGES, "scrape.yaml"]
 
 
@@ -56,8 +57,9 @@ def alerts_of(folder: Path, name: str = "alerts.yaml") -> list[dict[str, Any]]:
 
 
 def written(cwd: Path, env: dict[str, str] | None, *arguments: str) -> Done:
-    """Run `alerts` on one rule into `out`; it must succeed."""
-    done = run(cwd, "alerts", *ONE, "--out", "out", *arguments, env=env)
+    """Run `alerts` on one rule into `out`, proven in the usual environment only; it must succeed."""
+    proof = () if env is None else ("--unproven",)
+    done = run(cwd, "alerts", *ONE, "--out", "out", *proof, *arguments, env=env)
     assert (done.status, done.out) == (0, ""), done.err
     return done
 
@@ -69,7 +71,7 @@ def written(cwd: Path, env: dict[str, str] | None, *arguments: str) -> Done:
 def test_without_a_ledger_the_alerts_have_default_numbers_and_are_proven_before_they_are_written(tmp_path: Path) -> None:
     done = written(tmp_path, None)
 
-    assert done.err == "quietburn: 6 files in out, proven by promtool.\n"
+    assert done.err == "quietburn: 8 files in out, proven by promtool.\n"
     assert sorted(tree(tmp_path / "out")) == sorted(FILES)
     header = (tmp_path / "out" / "alerts.yaml").read_text(encoding="utf-8").splitlines()[:3]
     assert "see nothing unless the ledger is exported" in header[0]
@@ -81,7 +83,7 @@ def test_without_a_ledger_the_alerts_have_default_numbers_and_are_proven_before_
 def test_with_a_ledger_the_header_names_it_and_its_span(tmp_path: Path) -> None:
     done = written(tmp_path, None, NIGHT)
 
-    assert done.err == "quietburn: 6 files in out, proven by promtool.\n"
+    assert done.err == "quietburn: 8 files in out, proven by promtool.\n"
     header = (tmp_path / "out" / "alerts.yaml").read_text(encoding="utf-8").splitlines()[1]
     assert header.startswith(f"# Numbers that the ledger settles are taken from it: {NIGHT} (2026-09-06T22:00:05")
     assert header.endswith("Z).")
@@ -158,9 +160,9 @@ def test_without_addresses_the_alerts_name_the_runbook_s_file_which_is_there(
 ) -> None:
     written(tmp_path, without_promtool)
 
-    own = [rule for rule in alerts_of(tmp_path / "out") if rule["labels"]["rule_id"] in {"late-but-200", "ledger-silent"}]
-    assert {rule["annotations"]["runbook"] for rule in own} == set(PAGES)
-    for rule in own:
+    found = alerts_of(tmp_path / "out")
+    assert {rule["annotations"]["runbook"] for rule in found} | {"runbook/README.md"} == set(PAGES)
+    for rule in found:
         assert (tmp_path / "out" / rule["annotations"]["runbook"]).is_file()
         assert not {"runbook_url", "dashboard_url", "team"} & {*rule["annotations"], *rule["labels"]}
 
@@ -180,7 +182,7 @@ def test_check_is_silent_success_when_the_folder_is_current_and_names_what_is_st
 ) -> None:
     written(tmp_path, without_promtool)
     current = run(tmp_path, "alerts", *ONE, "--out", "out", "--check", env=without_promtool)
-    page = tmp_path / "out" / "runbook" / "late-but-200.md"
+    page = tmp_path / "out" / PAGE
     page.write_text(page.read_text(encoding="utf-8") + "x", encoding="utf-8")
     (tmp_path / "out" / "scrape.yaml").unlink()
     before = tree(tmp_path / "out")
@@ -191,7 +193,7 @@ def test_check_is_silent_success_when_the_folder_is_current_and_names_what_is_st
     assert (current.status, current.out, current.err) == (0, "", "")
     assert (stale.status, stale.out) == (1, "")
     assert is_one_line(stale.err)
-    assert "scrape.yaml, runbook/late-but-200.md" in stale.err
+    assert f"scrape.yaml, {PAGE}" in stale.err
     assert (quiet.status, quiet.out, quiet.err) == (1, "", "")
     assert tree(tmp_path / "out") == before
 
@@ -244,7 +246,7 @@ def test_a_place_that_cannot_be_written_is_one_line_and_status_two(tmp_path: Pat
     before = tree(tmp_path)
 
     for place in ("file", "file/below", "half"):
-        done = run(tmp_path, "alerts", *ONE, "--out", place, env=without_promtool)
+        done = run(tmp_path, "alerts", *ONE, "--out", place, "--unproven", env=without_promtool)
         assert (done.status, done.out) == (2, "")
         assert is_one_line(done.err)
         assert f"--out {place}" in done.err
@@ -256,7 +258,7 @@ def test_a_folder_without_the_right_to_write_is_one_line_and_status_two(tmp_path
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
 
-    done = run_without_rights(tmp_path, "alerts", *ONE, "--out", "closed/out")
+    done = run_without_rights(tmp_path, "alerts", *ONE, "--out", "closed/out", "--unproven")
 
     assert (done.status, done.out) == (2, "")
     assert is_one_line(done.err)
@@ -266,13 +268,38 @@ def test_a_folder_without_the_right_to_write_is_one_line_and_status_two(tmp_path
 # Proof, or the lack of it
 
 
-def test_without_promtool_the_files_are_written_and_said_to_be_unproven(tmp_path: Path, without_promtool: dict[str, str]) -> None:
-    done = written(tmp_path, without_promtool)
+def test_without_promtool_nothing_is_written_unless_that_is_asked_for(tmp_path: Path, without_promtool: dict[str, str]) -> None:
+    refused = run(tmp_path, "alerts", *ONE, "--out", "out", env=without_promtool)
+    there = (tmp_path / "out").exists()
+    asked = written(tmp_path, without_promtool)
 
-    assert is_one_line(done.err)
-    assert "NOT proven" in done.err
-    assert "promtool" in done.err
+    assert (refused.status, refused.out, there) == (2, "", False)
+    assert is_one_line(refused.err)
+    assert "apt-get install prometheus" in refused.err
+    assert "--unproven" in refused.err
+    assert is_one_line(asked.err)
+    assert "NOT proven" in asked.err
+    assert "promtool" in asked.err
     assert sorted(tree(tmp_path / "out")) == sorted(FILES)
+
+
+def test_the_page_of_an_alert_that_is_written_no_longer_is_named_and_left_alone(
+    tmp_path: Path, without_promtool: dict[str, str]
+) -> None:
+    written(tmp_path, without_promtool, "--only", "saturation")
+    again = written(tmp_path, without_promtool)
+    kept = (tmp_path / "out" / "runbook" / "LLMGatewaySaturation.md").exists()
+    done = run(tmp_path, "alerts", *ONE, "--out", "out", "--check", env=without_promtool)
+    (tmp_path / "out" / "runbook" / "notes.md").write_text("mine", encoding="utf-8")
+    (tmp_path / "out" / "runbook" / "LLMGatewaySaturation.md").unlink()
+    current = run(tmp_path, "alerts", *ONE, "--out", "out", "--check", env=without_promtool)
+
+    assert kept
+    assert "LLMGatewaySaturation.md is of an alert that is written no longer" in again.err
+    assert (done.status, done.out) == (1, "")
+    assert is_one_line(done.err)
+    assert "runbook/LLMGatewaySaturation.md" in done.err
+    assert (current.status, current.err) == (0, "")
 
 
 def test_rules_that_promtool_refuses_are_not_written_and_what_was_there_stays(
@@ -387,16 +414,17 @@ def test_backtest_with_a_promtool_that_cannot_evaluate_is_no_pass(tmp_path: Path
 
 REGENERATE = (
     "quietburn alerts fixtures/ledgers/night.jsonl --out /tmp/example && "
-    "cp /tmp/example/alerts.yaml docs/example/ && cp /tmp/example/runbook/late-but-200.md docs/example/runbook/"
+    "cp /tmp/example/alerts.yaml docs/example/ && cp /tmp/example/runbook/LLMGatewayLateBut200.md docs/example/runbook/"
 )
 
 
 def test_the_example_in_docs_is_what_the_night_gives(tmp_path: Path, without_promtool: dict[str, str]) -> None:
-    done = run(ROOT, "alerts", "fixtures/ledgers/night.jsonl", "--out", str(tmp_path / "out"), env=without_promtool)
+    command = ("alerts", "fixtures/ledgers/night.jsonl", "--out", str(tmp_path / "out"), "--unproven")
+    done = run(ROOT, *command, env=without_promtool)
     assert done.status == 0, done.err
     example = ROOT / "docs" / "example"
 
-    assert sorted(tree(example)) == ["alerts.yaml", "runbook/late-but-200.md"]
+    assert sorted(tree(example)) == ["alerts.yaml", PAGE]
     for name, content in tree(example).items():
         current = (tmp_path / "out" / name).read_bytes()
         assert content == current, f"docs/example/{name} is not current; in the checkout: {REGENERATE}"

@@ -1,14 +1,19 @@
 """The usable-answer objective and the silent ledger, by promtool on counters written by hand, one sample a minute."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from quietburn.alerts import objective
+from quietburn.alerts.companions import companion_groups, companion_tests
 from quietburn.alerts.objective import burn_alerts, usable_record
-from quietburn.alerts.rules import Options, alerts_yaml, build_groups
+from quietburn.alerts.promtool import Difference, run_tests
+from quietburn.alerts.rules import Group, Options, alerts_yaml, build_groups
+from quietburn.alerts.templates import rendered
 
 BURN = 'ALERTS{alertname="LLMGatewayUsableAnswersBurn",alertstate="firing"}'
 SILENT = 'ALERTS{alertname="LLMGatewayLedgerSilent",alertstate="firing"}'
@@ -208,3 +213,34 @@ def test_the_ledger_is_not_silent_while_only_refused_lines_come(agree: Any) -> N
 
 def test_the_ledger_is_not_silent_when_its_exporter_restarts(agree: Any) -> None:
     agree({LINES: "0+10x20 0+10x40"}, {(SILENT, minute): {} for minute in (21, 25, 32, 60)})
+
+
+# What a user gets to prove them with
+
+SETTINGS = [Options(), Options(objective=0.999, team='a "team"'), Options(objective=0.5), Options(objective=0.9)]
+
+
+@pytest.mark.usefixtures("real_promtool")
+@pytest.mark.parametrize("options", SETTINGS, ids=lambda options: f"{options.objective:g}")
+def test_the_tests_that_are_shipped_with_these_alerts_pass_and_notice_a_broken_one(options: Options) -> None:
+    tests = companion_tests(options)
+    broken = {
+        objective.RULE_ID: [("> 20 - 0.5", "> 10 - 0.5"), (' > 0.', ' > 0.0'), ('verdict="usable"', 'verdict="late"'),
+                            ("and on (route) (sum", "or on (route) (sum")],
+        objective.SILENT_ID: [("absent(", "sum("), ("< 0.5", "< -1"), ("< 0.5", "< 7"), ("[10m]", "[5m]")],
+    }
+    for rule_id, group in companion_groups(options).items():
+        assert differences(group, tests[rule_id]) == []
+        for old, new in broken[rule_id]:
+            changed = replace(
+                group, alerts=tuple(replace(alert, expr=alert.expr.replace(old, new)) for alert in group.alerts),
+                records=tuple(replace(record, expr=record.expr.replace(old, new)) for record in group.records),
+            )
+            assert changed != group
+            assert differences(changed, tests[rule_id]), (rule_id, old, new)
+
+
+def differences(group: Group, tests: list[dict[str, object]]) -> list[Difference]:
+    """Put one group through promtool."""
+    text = rendered("alerts_test.yaml.j2", header=[], rule_file="rules.yaml", tests=tests)
+    return run_tests({"rules.yaml": alerts_yaml([group], Options(), []), "test.yaml": text}, "test.yaml")

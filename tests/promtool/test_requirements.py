@@ -33,9 +33,10 @@ from quietburn.alerts.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from quietburn.alerts.promql import promql_number
 from quietburn.alerts.promtool import check_rules
 from quietburn.alerts.rules import Options, alerts_yaml, build_groups
+from quietburn.alerts.runbook import runbook_pages
 from quietburn.alerts.series import STEP_S
 from quietburn.alerts.templates import comment
-from quietburn.analysis import Request, configured_rules
+from quietburn.analysis import Request, analyzing, configured_rules
 from quietburn.config import Config
 
 BARE = Options()
@@ -188,6 +189,17 @@ def test_no_two_alerts_share_name_and_labels(text: str) -> None:
 
 def test_alert_names_are_camel_case_and_begin_with_the_prefix(text: str) -> None:
     assert [rule.name for rule in alerts_in(text) if not re.fullmatch(r"LLMGateway[A-Z][A-Za-z0-9]+", rule.name)] == []
+
+
+def test_every_alert_has_a_runbook_page_of_its_own_name_and_links_to_it(text: str) -> None:
+    chosen = configured_rules(Request(config=Config(hourly_token_cap=50_000)))
+    pages = runbook_pages(chosen, Options())
+    assert {f"{rule.name}.md" for rule in alerts_in(text)} | {"README.md"} == set(pages)
+    for rule in alerts_in(text):
+        link = rule.annotations.get("runbook_url") or rule.annotations["runbook"]
+        assert link.rsplit("/", 1)[1] == f"{rule.name}.md"
+        assert pages[f"{rule.name}.md"].startswith(f"# {rule.name}\n")
+        assert f"]({rule.name}.md)" in pages["README.md"]
 
 
 def test_recording_rules_say_level_metric_and_operation(text: str) -> None:
@@ -492,7 +504,7 @@ def test_prometheus_gives_a_hostile_team_and_address_back_as_they_were(real_prom
     labels = {"severity": "warning", "rule_id": "ledger-silent", "team": as_written(string)}
     silent = next(rule for rule in alerts_in(text_named("bare-prometheus")) if rule.name == "LLMGatewayLedgerSilent")
     annotations = {key: value for key, value in silent.annotations.items() if key != "runbook"}
-    annotations["runbook_url"] = f"https://r.example/{as_written(string)}#/README.md"
+    annotations["runbook_url"] = f"https://r.example/{as_written(string)}#/LLMGatewayLedgerSilent.md"
     expected = [{"exp_labels": labels, "exp_annotations": annotations}]
     asked = {"eval_time": "3m", "alertname": silent.name, "exp_alerts": expected}
     test = {
@@ -530,6 +542,19 @@ def test_an_alert_is_proven_for_a_backend_with_a_hostile_name(tmp_path: Path) ->
 
     assert [(sorted(v.missed), sorted(v.false)) for v in verdicts] == [([], [])]
     assert {dict(subject)["backend"] for v in verdicts for subject, _ in v.actual} == {name}
+
+
+def test_no_text_of_a_ledger_enters_an_expression(tmp_path: Path) -> None:
+    lines = samples("saturation", "fires")[0].read_text(encoding="utf-8")
+    ledger = tmp_path / "hostile.jsonl"
+    for fields in ('"gpu-a"', '"complete"'):
+        lines = lines.replace(fields, json.dumps('x"} or vector(1) #\n\x07'))
+    ledger.write_text(lines + '{"ts": 1788833640, "route": "complete", "status": 200}\n', encoding="utf-8")
+
+    with analyzing([str(ledger)], Request(config=Config(hourly_token_cap=50_000))) as analysis:
+        text = alerts_yaml(build_groups(analysis.rules, BARE), BARE, [])
+
+    assert groups_of(text) == groups_of(text_named("bare-prometheus"))
 
 
 # The contract's exposition

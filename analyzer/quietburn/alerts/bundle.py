@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from quietburn.alerts.companions import companion_groups, companion_tests
 from quietburn.alerts.firing import runs
-from quietburn.alerts.promtool import PromtoolError, check_rules, find_promtool, run_tests
+from quietburn.alerts.promtool import check_rules, run_tests
 from quietburn.alerts.prove import Expected, expect, flagged_by_subject, frames, series_for, window_grade
 from quietburn.alerts.rules import Group, Options, alerts_of, alerts_yaml, build_groups
 from quietburn.alerts.runbook import runbook_pages
@@ -18,10 +19,12 @@ from quietburn.errors import ConfigError
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import shipped_mappings
 from quietburn.resources import samples_dir
+from quietburn.ruleset.alert import PREFIX
 from quietburn.ruleset.load import Values
 from quietburn.ruleset.model import Rule
 from quietburn.ruleset.severity import Severity
 
+RUNBOOK = "runbook"
 ALERTS, TESTS, OPERATOR = "alerts.yaml", "alerts_test.yaml", "prometheusrule.yaml"
 _FIRST_LINE = (
     "These alerts need the metrics of the gateway's ledger: they see nothing unless the ledger is exported "
@@ -43,6 +46,11 @@ class Bundle:
         """Return the files that are missing in a folder or differ from what would be written."""
         return [name for name, text in self.files.items() if _content(folder / name) != text]
 
+    def surplus(self, folder: Path) -> list[str]:
+        """Return runbook pages in a folder whose alert is written no longer."""
+        pages = sorted((folder / RUNBOOK).glob(f"{PREFIX}*.md"))
+        return [name for page in pages if (name := f"{RUNBOOK}/{page.name}") not in self.files]
+
 
 def _content(path: Path) -> str | None:
     try:
@@ -60,7 +68,8 @@ def build_bundle(chosen: Chosen, options: Options, origin: Iterable[str] = ()) -
     header = [_FIRST_LINE, *origin, *_revisions(chosen)]
     groups = build_groups(chosen, options)
     tests = {rule.id: _sample_tests(rule, values, options) for rule, values in chosen if rule.alert.grades}
-    every = [test for of_rule in tests.values() for test in of_rule]
+    beside = companion_tests(options)
+    every = [test for of_rule in (*tests.values(), *beside.values()) for test in of_rule]
     page, ticket = (options.severity_labels[severity] for severity in (Severity.PAGE, Severity.TICKET))
     files = {
         ALERTS: alerts_yaml(groups, Options(), header),
@@ -70,28 +79,26 @@ def build_bundle(chosen: Chosen, options: Options, origin: Iterable[str] = ()) -
     }
     if options.target == "operator":
         files[OPERATOR] = alerts_yaml(groups, options, header)
-    files |= {f"runbook/{name}": text for name, text in runbook_pages(chosen).items()}
-    return Bundle(files, {rule.id: _alone(rule, values, options, tests[rule.id]) for rule, values in chosen if rule.id in tests})
+    files |= {f"{RUNBOOK}/{name}": text for name, text in runbook_pages(chosen, options).items()}
+    alone = {rule.id: Group("proof", tuple(alerts_of(rule, values, options))) for rule, values in chosen if rule.id in tests}
+    proofs = {name: _alone(group, (tests | beside)[name]) for name, group in (alone | companion_groups(options)).items()}
+    return Bundle(files, proofs)
 
 
-def _alone(rule: Rule, values: Values, options: Options, tests: list[dict[str, object]]) -> dict[str, str]:
-    """Return rule file and tests of one rule alone: promtool evaluates every rule in every test."""
-    group = Group("proof", tuple(alerts_of(rule, values, options)))
+def _alone(group: Group, tests: list[dict[str, object]]) -> dict[str, str]:
+    """Return rule file and tests of one group alone: promtool evaluates every rule in every test."""
     return {
         ALERTS: alerts_yaml([group], Options(), []),
         TESTS: rendered("alerts_test.yaml.j2", header=[], rule_file=ALERTS, tests=tests),
     }
 
 
-def prove_bundle(bundle: Bundle) -> bool:
-    """Put a bundle through promtool; return False where promtool is not installed.
+def prove_bundle(bundle: Bundle) -> None:
+    """Put a bundle through promtool.
 
-    Raises ConfigError when a rule does not pass: then nothing may be shipped.
+    Raises PromtoolError where there is no promtool, and ConfigError when a rule does not pass:
+    then nothing may be shipped.
     """
-    try:
-        find_promtool()
-    except PromtoolError:
-        return False
     problem = check_rules(bundle.files[ALERTS])
     if problem:
         raise ConfigError(f"promtool refuses the generated rules, so nothing was written: {problem}")
@@ -102,7 +109,6 @@ def prove_bundle(bundle: Bundle) -> bool:
                 f"the alert of rule {rule_id} does not fire as the classifier says at {len(differing)} evaluations, so "
                 f"nothing was written; first: {differing[0].expr} at minute {differing[0].minute}."
             )
-    return True
 
 
 def _revisions(chosen: Chosen) -> list[str]:

@@ -11,7 +11,8 @@ from quietburn.alerts.metrics import ATTEMPTS, REQUESTS
 from quietburn.alerts.promql import promql_number
 from quietburn.ruleset.severity import Severity
 
-RULE_ID = "usable-answer-objective"
+RULE_ID, NAME = "usable-answer-objective", "LLMGatewayUsableAnswersBurn"
+SILENT_ID, SILENT_NAME = "ledger-silent", "LLMGatewayLedgerSilent"
 _WINDOWS = ("5m", "30m", "1h", "6h")
 _MIN_REQUESTS = 20  # judged requests in the long window; below it a share says little
 
@@ -53,14 +54,25 @@ def _share(part: str, whole: str, window: str) -> str:
 
 def burn_alerts(objective: float) -> Iterator[Burn]:
     """Yield the fast and the slow burn for an objective between 0 and 1."""
-    budget = round(1 - objective, 9)
-    yield _burn(Severity.PAGE, "1h", "5m", 14.4, budget, ("2m", "5m"))
-    yield _burn(Severity.TICKET, "6h", "30m", 6.0, budget, ("15m", "15m"))
+    yield _burn(Severity.PAGE, "1h", "5m", objective, ("2m", "5m"))
+    yield _burn(Severity.TICKET, "6h", "30m", objective, ("15m", "15m"))
 
 
-def _burn(severity: Severity, long: str, short: str, factor: float, budget: float, times: tuple[str, str]) -> Burn:
+_FACTORS = {Severity.PAGE: 14.4, Severity.TICKET: 6.0}
+
+
+def burning_share(severity: Severity, objective: float) -> float:
+    """Return the share of requests without a usable answer above which an alert burns."""
     # An objective so low that the factor asks for more than everything still fires at nothing usable.
-    share = round(min(factor * budget, 0.999), 9)
+    return round(min(_FACTORS[severity] * _budget(objective), 0.999), 9)
+
+
+def _budget(objective: float) -> float:
+    return round(1 - objective, 9)
+
+
+def _burn(severity: Severity, long: str, short: str, objective: float, times: tuple[str, str]) -> Burn:
+    share, factor = burning_share(severity, objective), _FACTORS[severity]
     limit = promql_number(share)
     judged = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
     expr = (
@@ -69,9 +81,9 @@ def _burn(severity: Severity, long: str, short: str, factor: float, budget: floa
         f"and on (route) (sum by (route) (increase({judged}[{long}])) > {_MIN_REQUESTS} - 0.5)"
     )
     observed = "{{ $value | humanizePercentage }} of the judged requests to {{ $labels.route }} got no usable answer in " + long
-    times_budget = f", {factor:g} times the budget" if share == round(factor * budget, 9) else ""
+    times_budget = f", {factor:g} times the budget" if share == round(factor * _budget(objective), 9) else ""
     return Burn(
-        "LLMGatewayUsableAnswersBurn", severity, long, expr, times[0], times[1],
+        NAME, severity, long, expr, times[0], times[1],
         "Usable answers fall short of the objective.",
         f"{observed} (threshold {share * 100:.4g} %{times_budget}). Inference: callers get less than was promised, "
         "whatever the success rate says. Run: quietburn analyze LEDGER --since 1h",

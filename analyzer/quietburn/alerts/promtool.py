@@ -24,6 +24,10 @@ class PromtoolError(QuietburnError):
     """promtool is missing, or refused what it was given."""
 
 
+class NoPromtoolError(PromtoolError):
+    """promtool is not installed."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """An evaluation whose series were not those expected."""
@@ -34,10 +38,10 @@ class Difference:
 
 
 def find_promtool() -> str:
-    """Return promtool's path. Raises PromtoolError that says how to get it."""
+    """Return promtool's path. Raises NoPromtoolError that says how to get it."""
     found = shutil.which("promtool")
     if found is None:
-        raise PromtoolError(
+        raise NoPromtoolError(
             "promtool is not installed; alerts can't be proven without it. It comes with Prometheus: "
             "`apt-get install prometheus` on Debian, `brew install prometheus` on macOS."
         )

@@ -5,13 +5,13 @@ The ledger becomes promtool input; expected are the classifier's flagged minutes
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from quietburn.alerts.firing import firing_minutes, runs
 from quietburn.alerts.promql import bounds_in, metrics_in
 from quietburn.alerts.promtool import LabelSet, run_tests
-from quietburn.alerts.rules import AlertRule, Group, Options, alerts_of, alerts_yaml
-from quietburn.alerts.series import Frame, Series, escape_label, held_values, ledger_series
+from quietburn.alerts.rules import AlertRule, Group, Options, alerts_of, alerts_yaml, firing_labels
+from quietburn.alerts.series import Frame, Series, held_values, ledger_series
 from quietburn.alerts.templates import rendered
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction, flagged_minutes_sql
@@ -42,7 +42,7 @@ class Expected:
 
     def labels_at(self, minute: int) -> list[str]:
         """Return the series that should stand at an evaluation."""
-        return [_label_text(self.alert, s) for s, minutes in sorted(self.firing.items()) if minute in set(minutes)]
+        return [firing_labels(self.alert, dict(s)) for s, minutes in sorted(self.firing.items()) if minute in set(minutes)]
 
 
 @dataclass(frozen=True)
@@ -192,17 +192,6 @@ def series_for(engine: Engine, rule: Rule, values: Values, alerts: Iterable[Aler
     return ledger_series(engine, frame, metrics_in(expressions), bounds_in(expressions), token_cap=cap)
 
 
-def _label_text(alert: AlertRule, subject: Subject) -> str:
-    labels = {"alertname": alert.name, "alertstate": "firing", **alert.labels, **dict(subject)}
-    listed = ",".join(f'{name}="{escape_label(value)}"' for name, value in sorted(labels.items()))
-    return f"ALERTS{{{listed}}}"
-
-
 def _subject(rule: Rule, labels: LabelSet) -> Subject:
     found = dict(labels)
     return tuple((key, found[key]) for key in rule.rule.subject if key in found)
-
-
-def mutated(alert: AlertRule, old: str, new: str) -> AlertRule:
-    """Return an alert with a part of its expression exchanged."""
-    return replace(alert, expr=alert.expr.replace(old, new))

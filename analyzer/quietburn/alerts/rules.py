@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from quietburn.alerts import objective
 from quietburn.alerts.metrics import LEDGER_LINES
 from quietburn.alerts.promql import bound_expression, described
+from quietburn.alerts.series import escape_label
 from quietburn.alerts.templates import prometheus_literal, rendered
 from quietburn.ruleset.alert import AlertGrade
 from quietburn.ruleset.load import Values
@@ -56,9 +57,9 @@ class Group:
     records: tuple[Record, ...] = ()
 
 
-def runbook_file(rule: Rule) -> str:
-    """Return the name of a rule's runbook page; it never changes."""
-    return f"{rule.id}.md"
+def runbook_file(alert_name: str) -> str:
+    """Return the name of an alert's runbook page: its own, so that a page in the night can be found by hand."""
+    return f"{alert_name}.md"
 
 
 def build_groups(rules: Iterable[tuple[Rule, Values]], options: Options) -> list[Group]:
@@ -68,7 +69,7 @@ def build_groups(rules: Iterable[tuple[Rule, Values]], options: Options) -> list
         if rule.alert.group is not None:
             by_theme.setdefault(rule.alert.group, []).extend(alerts_of(rule, values, options))
     groups = [Group(f"quietburn-{name}", tuple(alerts)) for name, alerts in sorted(by_theme.items())]
-    return [*groups, _objective_group(options), _ledger_group(options)]
+    return [*groups, objective_group(options), ledger_group(options)]
 
 
 def alerts_of(rule: Rule, values: Values, options: Options) -> list[AlertRule]:
@@ -95,7 +96,7 @@ def labels(severity: Severity, rule_id: str, options: Options) -> dict[str, str]
 def _annotations(rule: Rule, values: Values, grade: AlertGrade, options: Options) -> dict[str, str]:
     command = f"quietburn analyze LEDGER --only {rule.id} --since 15m"
     description = f"{described(grade.description, values)} Inference: {rule.alert.inference} Run: {command}"
-    return annotations(rule.alert.summary or "", description, runbook_file(rule), options)
+    return annotations(rule.alert.summary or "", description, runbook_file(rule.alert.name or ""), options)
 
 
 def annotations(summary: str, description: str, runbook: str, options: Options) -> dict[str, str]:
@@ -110,12 +111,13 @@ def annotations(summary: str, description: str, runbook: str, options: Options) 
     return made
 
 
-def _objective_group(options: Options) -> Group:
+def objective_group(options: Options) -> Group:
+    """Return the two rates as records, and the alerts on the objective: the page, then the ticket."""
     made = [
         AlertRule(
             burn.name, burn.expr, burn.hold, burn.keep_firing_for,
             labels(burn.severity, objective.RULE_ID, options) | {"window": burn.window},
-            annotations(burn.summary, burn.description, "success-hides-outage.md", options),
+            annotations(burn.summary, burn.description, runbook_file(burn.name), options),
         )
         for burn in objective.burn_alerts(options.objective)
     ]
@@ -123,22 +125,29 @@ def _objective_group(options: Options) -> Group:
     return Group("quietburn-objective", tuple(made), records)
 
 
-def _ledger_group(options: Options) -> Group:
+def ledger_group(options: Options) -> Group:
     """Return the companion: without lines read, every other alert here is blind."""
     alert = AlertRule(
-        "LLMGatewayLedgerSilent",
+        objective.SILENT_NAME,
         # What was not scraped ten minutes ago has not been silent for ten minutes.
         f"absent({LEDGER_LINES})\nor\n(\n  (sum(increase({LEDGER_LINES}[10m])) < 0.5)\n"
         f"  and on () (sum({LEDGER_LINES} offset 10m) >= 0)\n)",
-        "2m", "5m", labels(Severity.TICKET, "ledger-silent", options),
+        "2m", "5m", labels(Severity.TICKET, objective.SILENT_ID, options),
         annotations(
             "No line of the gateway's ledger was read for ten minutes.",
             "Nothing was read from the ledger in ten minutes, so every other alert of quietburn is blind. Inference: the "
             "exporter stopped, or the gateway stopped logging. Run: systemctl status quietburn-export",
-            "README.md", options,
+            runbook_file(objective.SILENT_NAME), options,
         ),
     )
     return Group("quietburn-ledger", (alert,))
+
+
+def firing_labels(alert: AlertRule, subject: Mapping[str, str]) -> str:
+    """Return the series that stands while an alert fires for a subject, in exposition form."""
+    labels = {"alertname": alert.name, "alertstate": "firing", **alert.labels, **subject}
+    listed = ",".join(f'{name}="{escape_label(value)}"' for name, value in sorted(labels.items()))
+    return f"ALERTS{{{listed}}}"
 
 
 def alerts_yaml(groups: list[Group], options: Options, header: list[str]) -> str:

@@ -2,25 +2,44 @@
 
 from collections.abc import Iterable
 
+from quietburn.alerts import objective
 from quietburn.alerts.promql import bound_expression, one_line
-from quietburn.alerts.rules import runbook_file
+from quietburn.alerts.rules import Options, runbook_file
 from quietburn.alerts.templates import rendered
 from quietburn.report.printable import printable
 from quietburn.ruleset.load import Values
 from quietburn.ruleset.model import Rule
+from quietburn.ruleset.severity import Severity
 
 INDEX = "README.md"
 
 
-def runbook_pages(rules: Iterable[tuple[Rule, Values]]) -> dict[str, str]:
+def runbook_pages(rules: Iterable[tuple[Rule, Values]], options: Options) -> dict[str, str]:
     """Return the pages by file name, the index among them."""
     rules = [(rule, values) for rule, values in rules if rule.alert.grades]
-    pages = {runbook_file(rule): _page(rule, values) for rule, values in rules}
-    listed = [
-        {"alert_name": rule.alert.name, "file": runbook_file(rule), "title": rule.rule.title, "severities": _severities(rule)}
-        for rule, _ in sorted(rules, key=lambda item: item[0].alert.name or "")
+    listed = [(rule.alert.name or "", rule.rule.title, _severities(rule)) for rule, _ in rules]
+    pages = {runbook_file(rule.alert.name or ""): _page(rule, values) for rule, values in rules}
+    for name, title, severities, template in _BESIDE:
+        listed.append((name, title, list(severities)))
+        pages[runbook_file(name)] = rendered(
+            template, alert_name=name, objective=f"{options.objective * 100:.6g}", shares=_shares(options),
+        )
+    rows = [
+        {"alert_name": name, "file": runbook_file(name), "title": title, "severities": severities}
+        for name, title, severities in sorted(listed)
     ]
-    return pages | {INDEX: rendered("runbook_index.md.j2", pages=listed)}
+    return pages | {INDEX: rendered("runbook_index.md.j2", pages=rows)}
+
+
+_BESIDE = (
+    (objective.NAME, "Usable answers fall short of the objective", ("page", "ticket"), "runbook_objective.md.j2"),
+    (objective.SILENT_NAME, "No line of the ledger is read", ("ticket",), "runbook_silent.md.j2"),
+)
+
+
+def _shares(options: Options) -> dict[str, str]:
+    """Return the share without a usable answer above which each severity fires, in percent."""
+    return {s.value: f"{objective.burning_share(s, options.objective) * 100:.4g}" for s in (Severity.PAGE, Severity.TICKET)}
 
 
 def _severities(rule: Rule) -> list[str]:

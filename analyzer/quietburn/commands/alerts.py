@@ -31,6 +31,9 @@ def alerts(
     team: Annotated[str | None, typer.Option(help="Label `team` of every alert.")] = None,
     objective: Annotated[str, typer.Option(help="Objective of the usable-answer rate.")] = "99%",
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when the folder is not current.")] = False,
+    unproven: Annotated[
+        bool, typer.Option("--unproven", help="Write although promtool is not installed; nothing is proven then.")
+    ] = False,
     tz: options.Zone = None,
     dialect: options.Dialect = None,
     map_file: options.MapFile = None,
@@ -41,7 +44,7 @@ def alerts(
     quiet: options.Quiet = False,
 ) -> None:
     """Write alert rules, their promtool tests and the runbook; with a ledger, its numbers are used."""
-    from quietburn.alerts.bundle import build_bundle, prove_bundle
+    from quietburn.alerts.bundle import build_bundle
     from quietburn.alerts.rules import Options
 
     request = options.request_from(
@@ -56,11 +59,24 @@ def alerts(
     if check:
         _check(bundle, out, quiet=quiet)
         return
-    proven = prove_bundle(bundle)
+    if not unproven:
+        _prove(bundle)
     _write(bundle, out)
     if not quiet:
-        proof = "proven by promtool" if proven else "NOT proven here: promtool is not installed; run promtool test rules on them"
+        proof = "NOT proven: run promtool test rules on them" if unproven else "proven by promtool"
         sys.stderr.write(f"quietburn: {len(bundle.files)} files in {out}, {proof}.\n")
+        for name in bundle.surplus(out):
+            sys.stderr.write(f"quietburn: {out / name} is of an alert that is written no longer; remove it.\n")
+
+
+def _prove(bundle: "Bundle") -> None:
+    from quietburn.alerts.bundle import prove_bundle
+    from quietburn.alerts.promtool import NoPromtoolError
+
+    try:
+        prove_bundle(bundle)
+    except NoPromtoolError as problem:
+        raise UsageError(f"{problem} Nothing was written; --unproven writes without a proof.") from None
 
 
 def _chosen(ledgers: list[str], request: "Request") -> tuple["Chosen", list[str]]:
@@ -92,10 +108,12 @@ def _objective(text: str) -> float:
 
 
 def _check(bundle: "Bundle", out: Path, *, quiet: bool) -> None:
-    stale = bundle.stale(out)
-    if stale:
-        if not quiet:
-            sys.stderr.write(f"quietburn: not current in {out}: {', '.join(stale)}. Run the command without --check.\n")
+    stale, surplus = bundle.stale(out), bundle.surplus(out)
+    if not quiet and stale:
+        sys.stderr.write(f"quietburn: not current in {out}: {', '.join(stale)}. Run the command without --check.\n")
+    if not quiet and surplus:
+        sys.stderr.write(f"quietburn: of no alert any more in {out}: {', '.join(surplus)}. Remove them.\n")
+    if stale or surplus:
         raise typer.Exit(ExitStatus.FINDINGS)
 
 

@@ -9,6 +9,9 @@ from quietburn.ruleset.severity import Severity
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
+PREFIX = "LLMGateway"  # of every alert's name
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,7 +49,7 @@ class AlertGrade(_Frozen):
 class Alert(_Frozen):
     """How live metrics tell a rule: one alert for each grade that pages or opens a ticket, or why none."""
 
-    name: str | None = Field(default=None, pattern=r"^LLMGateway[A-Z][A-Za-z0-9]+$")
+    name: str | None = Field(default=None, pattern=rf"^{PREFIX}[A-Z][A-Za-z0-9]+$")
     group: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9-]*$")
     summary: str | None = Field(default=None, max_length=200, pattern=r"^[A-Z].*\.$")
     inference: str | None = Field(default=None, max_length=300)
