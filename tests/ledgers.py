@@ -14,7 +14,7 @@ from quietburn.engine.duckdb import DuckEngine
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import Mapping, shipped_mappings
-from quietburn.ledger.repeats import EVENTS_TABLE
+from quietburn.ledger.repeats import COUNTED_LINES
 from quietburn.report.model import Report
 
 _shipped = cache(shipped_mappings)
@@ -35,11 +35,11 @@ def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[
     """Read one ledger with the shipped dialects."""
     with DuckEngine(zone=zone, known=known or _shipped(), threads=threads) as engine:
         engine.load([LedgerFile("ledger", path)])
-        found = engine.connection.execute(f"SELECT * FROM {EVENTS_TABLE} ORDER BY line")
+        found = engine.connection.execute(f"SELECT * FROM {COUNTED_LINES} ORDER BY line")
         names = [column[0] for column in found.description or ()]
         rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         events = {
-            int(row["line"]): {k: v for k, v in row.items() if v is not None and k not in ("file_id", "line", "dialect")}
+            int(row["line"]): {k: v for k, v in row.items() if v is not None and k not in ("row_id", "file_id", "line", "dialect")}
             for row in rows
         }
         engine.prepare(Settings())  # what follows from other columns is in the view only

@@ -169,7 +169,6 @@ def _settings(request: Request, engine: DuckEngine) -> Settings:
         deadlines=tuple(defaults),
         length_is_complete=request.config.length_is_complete,
         file_labels=engine.loader.labels(),
-        file_ids=tuple(counts.file_id for counts in engine.files) if request.store is not None else None,
     )
 
 
@@ -185,7 +184,7 @@ def _notices(
     engine: DuckEngine, rates: Rates, results: list[RuleResult], settings: Settings, request: Request
 ) -> list[str]:
     """Return what the reader must know to trust the numbers, in plain sentences."""
-    notices = []
+    notices = list(engine.loader.notes)
     naive = sum(counts.naive_times for counts in engine.files)
     if naive and request.zone is None:
         notices.append(f"{naive:,} times name no zone; UTC was assumed. Say --tz if that is wrong.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import duckdb
 
 from quietburn.ledger.events import BY_NAME, COLUMNS
-from quietburn.ledger.repeats import EVENTS_TABLE, repeated_ids
+from quietburn.ledger.repeats import COUNTED_LINES, repeated_ids
 from quietburn.ledger.sql import literal
 
 NATURAL_FINISH = (
@@ -52,7 +52,6 @@ class Settings:
     deadlines: tuple[DeadlineDefault, ...] = ()
     length_is_complete: bool = True
     file_labels: tuple[str, ...] = ()  # by file id
-    file_ids: tuple[int, ...] | None = None  # None: every file of the store
     carriers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # dialects that carry a column
 
     def carrying(self, *columns: str) -> tuple[str, ...]:
@@ -75,9 +74,9 @@ class Coverage:
 
 def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> Coverage:
     """Create the views `all_events` and `events` (within the asked span); return the coverage."""
-    settings = replace(settings, carriers=_carriers(connection, columns, settings))
+    settings = replace(settings, carriers=_carriers(connection, columns))
     _chain_attempts(connection, columns, settings)
-    _remember_prefixes(connection, columns, settings)
+    _remember_prefixes(connection, columns)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW answers AS {_answers(columns, settings)}")
     coverage = _coverage(connection, settings)
     verdict = _attempt_verdict(coverage)
@@ -88,15 +87,13 @@ def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]
     return coverage
 
 
-def _carriers(
-    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings
-) -> dict[str, tuple[str, ...]]:
+def _carriers(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> dict[str, tuple[str, ...]]:
     """Return by column which dialects carry it: any line of theirs has a value."""
     asked = [name for name in ("terminal_seen", "stream_complete", "finish_reason") if name in columns]
     if not asked:
         return {}
     counts = ", ".join(f"count({name}) > 0" for name in asked)
-    rows = connection.execute(f"SELECT dialect, {counts} FROM {EVENTS_TABLE}{_of_files(settings)} GROUP BY dialect").fetchall()
+    rows = connection.execute(f"SELECT dialect, {counts} FROM {COUNTED_LINES} GROUP BY dialect").fetchall()
     return {name: tuple(row[0] for row in rows if row[1 + place]) for place, name in enumerate(asked)}
 
 
@@ -128,8 +125,8 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
     file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
     return (
-        f"SELECT rowid AS row_id, file_id, {file} AS file, line, dialect, {', '.join(given)}, "
-        f"{_deadline(columns, settings)} AS deadline_ms FROM {EVENTS_TABLE}{_of_files(settings)}"
+        f"SELECT row_id, file_id, {file} AS file, line, dialect, {', '.join(given)}, "
+        f"{_deadline(columns, settings)} AS deadline_ms FROM {COUNTED_LINES}"
     )
 
 
@@ -147,12 +144,6 @@ def _following(name: str, columns: frozenset[str]) -> str:
     known = {source: source if source in columns else f"CAST(NULL AS {BY_NAME[source].sql_type})" for source in sources}
     follows = template.format(**known)
     return f"COALESCE({name}, {follows}) AS {name}" if name in columns else f"{follows} AS {name}"
-
-
-def _of_files(settings: Settings) -> str:
-    if settings.file_ids is None:
-        return ""
-    return " WHERE file_id IN (" + ", ".join(str(number) for number in settings.file_ids) + ")"
 
 
 def _deadline(columns: frozenset[str], settings: Settings) -> str:
@@ -217,7 +208,7 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
     """)
 
 
-def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> None:
+def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> None:
     """Make `prefixes`: whether each fingerprint was not seen in the 15 minutes before."""
     if not {"prefix_fp", "ts_us"} <= columns:
         connection.execute("CREATE OR REPLACE TEMP TABLE prefixes (prefix_row BIGINT, prefix_is_new BOOLEAN)")
@@ -225,8 +216,8 @@ def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE prefixes AS
         SELECT row_id AS prefix_row, COALESCE(ts_us - seen_us > {15 * MINUTE_US}, TRUE) AS prefix_is_new
-        FROM (SELECT rowid AS row_id, ts_us, lag(ts_us) OVER (PARTITION BY prefix_fp ORDER BY ts_us, file_id, line) AS seen_us
-              FROM (SELECT rowid, * FROM {EVENTS_TABLE}{_of_files(settings)}) WHERE prefix_fp IS NOT NULL AND ts_us IS NOT NULL)
+        FROM (SELECT row_id, ts_us, lag(ts_us) OVER (PARTITION BY prefix_fp ORDER BY ts_us, file_id, line) AS seen_us
+              FROM {COUNTED_LINES} WHERE prefix_fp IS NOT NULL AND ts_us IS NOT NULL)
     """)
 
 

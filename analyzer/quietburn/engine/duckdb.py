@@ -20,7 +20,7 @@ from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
-from quietburn.ledger.repeats import EVENTS_TABLE, conflicting_ids, find_repeated_ids
+from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids, find_counted_lines
 from quietburn.ledger.store import check_version
 
 
@@ -67,19 +67,24 @@ class DuckEngine:
             self.loader.load(ledger, progress)
         if not ledgers:
             self.loader.restore()
-        if self.loader.durable:
-            find_repeated_ids(self.connection, self.loader.columns)
-        else:
-            self.loader.drop_repeats()
+        repeats = find_counted_lines(self.connection, self.loader.columns, self._file_ids)
+        for counts in self.files:
+            counts.duplicates = repeats.get(counts.file_id, 0)
+            counts.events -= counts.duplicates
         self.conflicting_ids = conflicting_ids(self.connection, self.loader.columns)
+
+    @property
+    def _file_ids(self) -> list[int] | None:
+        """Return the files of this run where the store may hold others."""
+        return [counts.file_id for counts in self.files] if self.loader.durable else None
 
     def prepare(self, settings: derive.Settings) -> None:
         """Make `events` and what it stands on."""
         self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
         stored = self.loader.columns - ({"deadline_ms"} if settings.deadlines else set())
-        narrowed = settings.since_us is not None or settings.until_us is not None or settings.file_ids is not None
-        self._carried = self._count("events" if narrowed else EVENTS_TABLE, stored) | self._count(
+        narrowed = settings.since_us is not None or settings.until_us is not None
+        self._carried = self._count("events" if narrowed else COUNTED_LINES, stored) | self._count(
             "events", ({"deadline_ms"} if settings.deadlines else set()) | ({"prefix_is_new"} if "prefix_fp" in stored else set())
         )
 
@@ -144,6 +149,6 @@ class DuckEngine:
         if "ts_us" not in self.loader.columns:
             return None, None
         ((first, last),) = self.connection.execute(
-            f"SELECT min(ts_us), max(ts_us) FROM {EVENTS_TABLE} WHERE file_id IN ({self._ids()})"
+            f"SELECT min(ts_us), max(ts_us) FROM {COUNTED_LINES}"
         ).fetchall()
         return first, last

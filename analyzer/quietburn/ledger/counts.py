@@ -29,7 +29,7 @@ class FileCounts:
     leading_nuls: int = 0
     unknown: UnknownKeys = field(default_factory=UnknownKeys)
 
-    def stored(self) -> dict[str, object]:
+    def stored(self) -> dict[str, Any]:
         """Return the counts as a store keeps them."""
         return dataclasses.asdict(self)
 

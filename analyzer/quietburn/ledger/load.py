@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import duckdb
 
@@ -16,12 +16,12 @@ from quietburn.ledger.blocks import Block, LongLine, blocks
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.detect import Detection, Rejoined, detect, sampled
 from quietburn.ledger.events import BY_NAME
-from quietburn.ledger.inputs import LedgerFile
+from quietburn.ledger.inputs import LedgerFile, label_of
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE, Inserter, Parsed, Reader, sort_tables
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.places import End, Place
 from quietburn.ledger.raw import read_block
-from quietburn.ledger.repeats import EVENTS_TABLE, drop_repeats
+from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.schema import FastSchema
 
 _BLOCKS_AHEAD = 24  # parsed while a batch is inserted; about 100 MiB of text at most
@@ -44,6 +44,7 @@ class Loader:
         self.threads = threads or os.cpu_count() or 1
         self.files: list[FileCounts] = []
         self.mappings: dict[str, Mapping] = {}
+        self.notes: list[str] = []  # for the reader of the report
         self._columns: set[str] = set()
         self._next_id = self._open_tables()
 
@@ -81,6 +82,8 @@ class Loader:
         except BaseException:
             self._columns, self.mappings = columns, mappings
             raise
+        # A copy of a file that this run has loaded is that file; it may have grown meanwhile.
+        self.files = [known for known in self.files if known.file_id != counts.file_id]
         self.files.append(counts)
         return counts
 
@@ -104,11 +107,17 @@ class Loader:
 
     def _load_new(self, ledger: LedgerFile, progress: Progress | None) -> FileCounts:
         with sampled(ledger) as (stream, sample, head):
-            for file in store.remembered_files(self.connection) if ledger.path else ():
-                if file.starts_like(head, ledger.label):
+            known = list(store.remembered_files(self.connection)) if ledger.path else []
+            for file in known:
+                if file.starts_like(head, place_of(ledger)):
                     with store.resumed(ledger, file) as place:
                         if place is not None:
                             return self._load_grown(ledger, file, place, sample, head, progress)
+            if any(file.path == place_of(ledger) for file in known):
+                self.notes.append(
+                    f"{ledger.label}: holds other lines than when it was loaded (rotated or rewritten); the earlier ones stay "
+                    "in the store, as a file of their own."
+                )
             detection = detect(ledger, sample, self.known, forced=self.forced)
             counts = FileCounts(ledger.label, detection.main, detection.why, self._next_id)
             self._next_id += 1
@@ -120,27 +129,18 @@ class Loader:
         progress: Progress | None,
     ) -> FileCounts:
         """Add what stands behind the place up to which a file was read; nothing where it has not grown."""
-        counts = FileCounts.restored(file.counts)
-        counts.label = ledger.label
-        self._know_again(counts)
+        self._know_again(FileCounts.restored(file.counts))
         rest = place.stream.read(file.end_at - file.resume_at + 1)
         if len(rest) <= file.end_at - file.resume_at:
-            return counts
-        if file.open_line is not None:
-            self._take_back(counts, file.open_line, file.open_kind)
+            return dataclasses.replace(FileCounts.restored(file.counts), label=ledger.label)
+        counts = dataclasses.replace(FileCounts.restored(file.ended_counts), label=ledger.label)
+        if file.open_line is not None:  # it is read again, whole
+            for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
+                self.connection.execute(f"DELETE FROM {table} WHERE file_id = {counts.file_id} AND line = {file.open_line}")
         detection = detect(ledger, sample, self.known, forced=self.forced)
         start = Place(counts.lines + 1, file.resume_at, place.tail)
         self._load_from(ledger, cast(BinaryIO, Rejoined(rest, place.stream)), detection, counts, start, head, progress)
         return counts
-
-    def _take_back(self, counts: FileCounts, line: int, kind: str | None) -> None:
-        """Uncount a line that had no end when it was read; it is read again, whole."""
-        counts.lines -= 1
-        counts.incomplete_last_line = False
-        if kind:
-            setattr(counts, kind, getattr(counts, kind) - 1)
-        for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
-            self.connection.execute(f"DELETE FROM {table} WHERE file_id = {counts.file_id} AND line = {line}")
 
     def _load_from(
         self, ledger: LedgerFile, stream: BinaryIO, detection: Detection, counts: FileCounts, place: Place, head: bytes,
@@ -153,10 +153,24 @@ class Loader:
         end = End(place.offset, place.offset, place.tail)
         reader = Reader(detection.mappings, self.forced is not None, self.zone)
         arriving = self._passing(self._read(stream, detection.fast_schema(), reader, place), end, progress)
-        Inserter(self.connection, self._columns, reader, counts).insert(arriving)
+        inserter = Inserter(self.connection, self._columns, reader, counts)
+        open_block: list[Parsed] = []
+        inserter.insert(_ended(arriving, open_block))
+        ended_counts = counts.stored()
+        inserter.insert(iter(open_block))
         _refuse_shrunk(ledger, end.end_at)
         if self.durable:
-            self._remember(counts, end, head)
+            self._remember(ledger, counts, ended_counts, end, head)
+
+    def _remember(
+        self, ledger: LedgerFile, counts: FileCounts, ended_counts: dict[str, Any], end: End, head: bytes
+    ) -> None:
+        """Note how far a file was read."""
+        size = min(len(head), store.HEAD_BYTES, end.resume_at or end.end_at)
+        store.remember(self.connection, store.Remembered(
+            counts.file_id, counts.label, place_of(ledger), size, store.digest(head[:size]), end.resume_at, end.end_at,
+            store.tail_mark(end.tail), counts.lines, end.open_line, counts.stored(), ended_counts,
+        ))
 
     def _passing(
         self, parsed: Iterator[Parsed | LongLine], end: End, progress: Progress | None
@@ -170,53 +184,6 @@ class Loader:
                 if progress:
                     progress(len(item.raw.block.data))
             yield item
-
-    def _remember(self, counts: FileCounts, end: End, head: bytes) -> None:
-        """Drop what stands twice in the store and note how far a file was read."""
-        kind = self._open_kind(counts, end)
-        for file_id, count in drop_repeats(self.connection, self.columns).items():
-            self._count_repeats(counts, file_id, count)
-        if kind == "events" and self._open_kind(counts, end) != "events":
-            kind = "duplicates"
-        size = min(len(head), store.HEAD_BYTES, end.resume_at or end.end_at)
-        store.remember(self.connection, store.Remembered(
-            counts.file_id, counts.label, size, store.digest(head[:size]), end.resume_at, end.end_at,
-            store.tail_mark(end.tail), counts.lines, end.open_line, kind, counts.stored(),
-        ))
-
-    def drop_repeats(self) -> None:
-        """Drop lines that stand twice in what was loaded into memory."""
-        for file_id, count in drop_repeats(self.connection, self.columns).items():
-            self._count_repeats(self.files[-1], file_id, count)
-
-    def _count_repeats(self, current: FileCounts, file_id: int, count: int) -> None:
-        """Count lines that turned out to stand twice, in whichever file they stand."""
-        if file_id == current.file_id:
-            current.duplicates += count
-            current.events -= count
-            return
-        for file in store.remembered_files(self.connection):
-            if file.file_id == file_id:
-                counts = FileCounts.restored(file.counts)
-                counts.duplicates += count
-                counts.events -= count
-                store.remember(self.connection, dataclasses.replace(file, counts=counts.stored()))
-        for counts in self.files:
-            if counts.file_id == file_id:
-                counts.duplicates += count
-                counts.events -= count
-
-    def _open_kind(self, counts: FileCounts, end: End) -> str | None:
-        """Return what a line that has no end yet was counted as."""
-        if end.open_line is None:
-            return None
-        for table, kind in ((QUARANTINE_TABLE, "quarantined"), (EVENTS_TABLE, "events")):
-            ((found,),) = self.connection.execute(
-                f"SELECT count(*) FROM {table} WHERE file_id = {counts.file_id} AND line = {end.open_line}"
-            ).fetchall()
-            if found:
-                return kind
-        return "not_a_request" if end.open_has_text else "blank"
 
     def _read(
         self, stream: BinaryIO, schema: FastSchema, reader: Reader, place: Place
@@ -234,6 +201,20 @@ class Loader:
                     yield _result(waiting.popleft())
             while waiting:
                 yield _result(waiting.popleft())
+
+
+def place_of(ledger: LedgerFile) -> str:
+    """Return where a ledger lies, however it was named."""
+    return label_of(str(ledger.path.resolve())) if ledger.path else ledger.label
+
+
+def _ended(arriving: Iterator[Parsed | LongLine], open_block: list[Parsed]) -> Iterator[Parsed | LongLine]:
+    """Pass on what holds whole lines; a block of a line that has no end yet, the last one, is put aside."""
+    for item in arriving:
+        if isinstance(item, Parsed) and item.raw.block.is_last:
+            open_block.append(item)
+        else:
+            yield item
 
 
 def _refuse_shrunk(ledger: LedgerFile, end_at: int) -> None:

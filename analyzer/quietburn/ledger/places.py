@@ -23,7 +23,6 @@ class End:
     end_at: int
     tail: bytes
     open_line: int | None = None
-    open_has_text: bool = False
 
     def pass_block(self, block: Block) -> None:
         """Note a block; in the last one of a file the last line may have no end."""
@@ -33,7 +32,6 @@ class End:
         self.end_at = block.offset + len(block.data)
         if cut < len(block.data):
             self.open_line = block.first_line + block.data.count(b"\n")
-            self.open_has_text = bool(block.data[cut:].strip())
 
     def pass_over(self, line: LongLine) -> None:
         """Note a line that was too long to be held; its bytes are not known again."""

@@ -1,5 +1,10 @@
-"""Lines that stand twice, ids that stand in several lines, and ids that come again with other content."""
+"""Lines that stand twice, ids that stand in several lines, and ids that come again with other content.
 
+What is a repeat depends on which files are looked at, so nothing is deleted: the lines that count
+are noted, and a store keeps every line of every file.
+"""
+
+from collections.abc import Iterable
 from typing import Any
 
 import duckdb
@@ -7,12 +12,33 @@ import numpy as np
 import pyarrow as pa
 
 EVENTS_TABLE = "ledger_events"
+COUNTED_LINES = "counted_lines"
+REPEATS = "repeats"  # temporary: row_id and file_id of lines that stand twice
 _REPEATED_IDS = "repeated_ids"
 _REPEATED_KEYS = "repeated_keys"
 
 
-def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> None:
-    """Note which ids and which idempotency keys (of lines without an id) stand in several lines.
+def lines_of(file_ids: Iterable[int] | None) -> str:
+    """Return a subquery over the lines of some files (None: of all), with `row_id`."""
+    listed = "" if file_ids is None else f" WHERE file_id IN ({', '.join(str(number) for number in file_ids) or 'NULL'})"
+    return f"(SELECT rowid AS row_id, * FROM {EVENTS_TABLE}{listed})"
+
+
+def find_counted_lines(
+    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], file_ids: Iterable[int] | None
+) -> dict[int, int]:
+    """Make the view `counted_lines`: the lines of some files (None: of all) without repeats; return repeats by file."""
+    lines = lines_of(file_ids)
+    find_repeated_ids(connection, columns, lines)
+    repeats = find_repeats(connection, columns, lines)
+    # An anti-join of every line against nothing would cost a scan.
+    once = f"{lines} WHERE row_id NOT IN (SELECT row_id FROM {REPEATS})" if repeats else lines
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {COUNTED_LINES} AS SELECT * FROM {once}")
+    return repeats
+
+
+def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str) -> None:
+    """Note of some lines which ids and which idempotency keys (of lines without an id) stand in several lines.
 
     Looking for groups among millions of ids costs time; everything that looks at several lines of
     an id starts from these small tables. They hold hashes: an id too many costs a little work and
@@ -24,7 +50,7 @@ def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[
         (_REPEATED_IDS, "request_id", "request_id IS NOT NULL"),
         (_REPEATED_KEYS, "idempotency_key", f"{without_id}idempotency_key IS NOT NULL"),
     ):
-        found = _repeated_hashes(connection, column, where) if column in columns else np.empty(0, np.uint64)
+        found = _repeated_hashes(connection, column, lines, where) if column in columns else np.empty(0, np.uint64)
         connection.register("repeated_hashes", pa.table({"id": found}))
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT id FROM repeated_hashes")
         connection.unregister("repeated_hashes")
@@ -33,14 +59,16 @@ def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[
 _SORTED_AT_ONCE = 8_000_000
 
 
-def _repeated_hashes(connection: duckdb.DuckDBPyConnection, column: str, where: str) -> "np.ndarray[Any, np.dtype[np.uint64]]":
+def _repeated_hashes(
+    connection: duckdb.DuckDBPyConnection, column: str, lines: str, where: str
+) -> "np.ndarray[Any, np.dtype[np.uint64]]":
     """Return the hashes that come more than once; sorted numbers tell it several times faster than groups do."""
-    ((rows,),) = connection.execute(f"SELECT count(*) FROM {EVENTS_TABLE} WHERE {where}").fetchall()
+    ((rows,),) = connection.execute(f"SELECT count(*) FROM {lines} WHERE {where}").fetchall()
     parts = rows // _SORTED_AT_ONCE + 1
     found = []
     for part in range(parts):
         mine = f"{where} AND hash({column}) % {parts} = {part}" if parts > 1 else where
-        hashes = connection.execute(f"SELECT hash({column}) AS id FROM {EVENTS_TABLE} WHERE {mine}").fetchnumpy()["id"]
+        hashes = connection.execute(f"SELECT hash({column}) AS id FROM {lines} WHERE {mine}").fetchnumpy()["id"]
         ordered = np.sort(np.asarray(hashes, np.uint64))
         found.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
     return np.concatenate(found)
@@ -57,52 +85,49 @@ def repeated_ids(columns: frozenset[str]) -> str:
     return " OR ".join(parts) or "FALSE"
 
 
-def drop_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> dict[int, int]:
-    """Delete lines that are the same event again; return how many by file.
+def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str) -> dict[int, int]:
+    """Note which lines are the same event again; return how many by file.
 
     A line counts as a repeat when all fields are equal, those that no dialect knows among them,
-    and it has an id or a time with a fraction of a second; the first stays.
+    and it has an id or a time with a fraction of a second; the first one counts. Needs
+    `find_repeated_ids` of the same lines.
     """
-    find_repeated_ids(connection, columns)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {REPEATS} (row_id BIGINT, file_id INTEGER)")
     candidates = [repeated_ids(columns)]
     if "ts_us" in columns:
         named = [name for name in ("request_id", "idempotency_key") if name in columns]
         without = "".join(f"{name} IS NULL AND " for name in named)
-        times = f"SELECT ts_us FROM {EVENTS_TABLE} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
+        times = f"SELECT ts_us FROM {lines} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
         candidates.append(f"({without}ts_us % 1000000 <> 0 AND ts_us IN ({times}))")
     # First by the few columns that tell most, then, where these agree, by all of them.
     narrow = ", ".join(name for name in ("request_id", "idempotency_key", "ts_us", "attempt", "status") if name in columns)
     if not narrow:
         return {}
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE alike AS SELECT row_id FROM (SELECT rowid AS row_id, "
-        f"count(*) OVER (PARTITION BY {narrow}) AS n FROM {EVENTS_TABLE} WHERE {' OR '.join(candidates)}) WHERE n > 1"
+        f"CREATE OR REPLACE TEMP TABLE alike AS SELECT row_id FROM (SELECT row_id, "
+        f"count(*) OVER (PARTITION BY {narrow}) AS n FROM {lines} WHERE {' OR '.join(candidates)}) WHERE n > 1"
     )
     if connection.execute("SELECT count(*) FROM alike").fetchall() == [(0,)]:
         return {}
     every = ", ".join(["dialect", "line_check", *sorted(columns)])
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE repeats AS SELECT row_id, file_id FROM (SELECT rowid AS row_id, file_id, "
+        f"INSERT INTO {REPEATS} SELECT row_id, file_id FROM (SELECT row_id, file_id, "
         f"row_number() OVER (PARTITION BY {every} ORDER BY file_id, line) AS nth "
-        f"FROM {EVENTS_TABLE} WHERE rowid IN (SELECT row_id FROM alike)) WHERE nth > 1"
+        f"FROM {lines} WHERE row_id IN (SELECT row_id FROM alike)) WHERE nth > 1"
     )
-    by_file = {int(f): int(n) for f, n in connection.execute("SELECT file_id, count(*) FROM repeats GROUP BY 1").fetchall()}
-    if by_file:
-        connection.execute(f"DELETE FROM {EVENTS_TABLE} WHERE rowid IN (SELECT row_id FROM repeats)")
-    connection.execute("DROP TABLE repeats")
-    return by_file
+    return {int(f): int(n) for f, n in connection.execute(f"SELECT file_id, count(*) FROM {REPEATS} GROUP BY 1").fetchall()}
 
 
 def conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> int:
     """Return how many lines came again with the same id, attempt and time, but other content.
 
-    Needs `find_repeated_ids` of the same lines.
+    Needs `find_counted_lines`.
     """
     if not {"request_id", "ts_us"} <= columns:
         return 0
     keys = ", ".join(name for name in ("request_id", "attempt", "ts_us") if name in columns)
     ((count,),) = connection.execute(
-        f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {EVENTS_TABLE} WHERE ts_us IS NOT NULL "
+        f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {COUNTED_LINES} WHERE ts_us IS NOT NULL "
         f"AND hash(request_id) IN (SELECT id FROM {_REPEATED_IDS}) GROUP BY {keys} HAVING count(*) > 1)"
     ).fetchall()
     return int(count or 0)

@@ -5,12 +5,13 @@ bytes before the place up to which it was read. So a reload adds nothing, a grow
 new lines, a rotated one is the same file under another name, and a rewritten one is another.
 """
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import duckdb
 
@@ -21,7 +22,7 @@ FILES_TABLE = "ledger_files"
 STORE_VERSION = 1
 HEAD_BYTES = 64 << 10
 TAIL_BYTES = 4 << 10
-_SURE_HEAD = 4 << 10  # a shorter head may be shared by chance; then the name must be the same too
+_SURE_HEAD = 4 << 10  # a shorter head may be shared by chance; then the place must be the same too
 _CHUNK = 4 << 20
 
 
@@ -29,12 +30,15 @@ _CHUNK = 4 << 20
 class Remembered:
     """How far a ledger was read, and what its content was there.
 
-    `resume_at` is the byte after the last line that ended, `end_at` the file's end; `open_line` the number of a line that
-    had no end yet and `open_kind` what it was counted as, None where the file ended with a line.
+    `label` is the name it was loaded under, `path` where it lay. `resume_at` is the byte after the
+    last line that ended, `end_at` the file's end; `open_line` the number of a line that had no end
+    yet, None where the file ended with a line. `counts` are those of all lines, `ended_counts`
+    those of the lines that ended.
     """
 
     file_id: int
     label: str
+    path: str
     head_bytes: int
     head: str
     resume_at: int
@@ -42,12 +46,12 @@ class Remembered:
     tail: str
     lines: int
     open_line: int | None
-    open_kind: str | None
-    counts: dict[str, object]
+    counts: dict[str, Any]
+    ended_counts: dict[str, Any]
 
-    def starts_like(self, head: bytes, label: str) -> bool:
+    def starts_like(self, head: bytes, path: str) -> bool:
         """Whether a ledger begins as this one did."""
-        if len(head) < self.head_bytes or (self.head_bytes < _SURE_HEAD and label != self.label):
+        if len(head) < self.head_bytes or (self.head_bytes < _SURE_HEAD and path != self.path):
             return False
         return digest(head[: self.head_bytes]) == self.head
 
@@ -71,25 +75,23 @@ def ends_like(tail: bytes, mark: str) -> bool:
 def create_files_table(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the table of files where it is missing."""
     connection.execute(
-        f"CREATE TABLE IF NOT EXISTS {FILES_TABLE} (file_id INTEGER, label VARCHAR, head_bytes BIGINT, head VARCHAR, "
-        "resume_at BIGINT, end_at BIGINT, tail VARCHAR, lines BIGINT, open_line BIGINT, open_kind VARCHAR, counts VARCHAR)"
+        f"CREATE TABLE IF NOT EXISTS {FILES_TABLE} (file_id INTEGER, label VARCHAR, path VARCHAR, head_bytes BIGINT, "
+        "head VARCHAR, resume_at BIGINT, end_at BIGINT, tail VARCHAR, lines BIGINT, open_line BIGINT, counts VARCHAR, "
+        "ended_counts VARCHAR)"
     )
 
 
 def remembered_files(connection: duckdb.DuckDBPyConnection) -> Iterator[Remembered]:
     """Yield every file of the store, the first loaded first."""
     for row in connection.execute(f"SELECT * FROM {FILES_TABLE} ORDER BY file_id").fetchall():
-        yield Remembered(*(*row[:-1], json.loads(row[-1])))
+        yield Remembered(*(*row[:-2], json.loads(row[-2]), json.loads(row[-1])))
 
 
 def remember(connection: duckdb.DuckDBPyConnection, file: Remembered) -> None:
     """Write what is known of a file, in place of what was."""
     connection.execute(f"DELETE FROM {FILES_TABLE} WHERE file_id = ?", [file.file_id])
-    connection.execute(
-        f"INSERT INTO {FILES_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [file.file_id, file.label, file.head_bytes, file.head, file.resume_at, file.end_at, file.tail, file.lines, file.open_line,
-         file.open_kind, json.dumps(file.counts)],
-    )
+    values = [*dataclasses.astuple(file)[:-2], json.dumps(file.counts), json.dumps(file.ended_counts)]
+    connection.execute(f"INSERT INTO {FILES_TABLE} VALUES ({', '.join('?' * len(values))})", values)
 
 
 @dataclass(frozen=True)
