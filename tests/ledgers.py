@@ -18,6 +18,7 @@ from quietburn.ledger.repeats import COUNTED_LINES
 from quietburn.report.model import Report
 
 _shipped = cache(shipped_mappings)
+_OF_THE_LINE = ("row_id", "file_id", "line", "dialect")
 T0 = 1_788_833_640  # 2026-09-08T02:14:00Z
 
 
@@ -39,8 +40,7 @@ def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[
         names = [column[0] for column in found.description or ()]
         rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         events = {
-            int(row["line"]): {k: v for k, v in row.items() if v is not None and k not in ("row_id", "file_id", "line", "dialect")}
-            for row in rows
+            int(row["line"]): {k: v for k, v in row.items() if v is not None and k not in _OF_THE_LINE} for row in rows
         }
         engine.prepare(Settings())  # what follows from other columns is in the view only
         ends = engine.connection.execute("SELECT line, started_us, start_known, end_known FROM all_events").fetchall()

@@ -12,7 +12,7 @@ from quietburn.engine.derive import DeadlineDefault, Settings
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.errors import ConfigError, InputError, UsageError
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.inputs import find_ledgers
+from quietburn.ledger.inputs import LedgerFile, find_ledgers
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.mapping import shipped_mappings
 from quietburn.report import build
@@ -49,6 +49,7 @@ class Request:
 class Analysis:
     """An analysis while its events can still be asked: the report, the engine, and what shaped its views."""
 
+    ledgers: list[LedgerFile]
     report: Report
     engine: DuckEngine
     settings: Settings
@@ -80,6 +81,8 @@ def analyzing(
     given = _given(request, every)
     paths = list(paths)
     ledgers = find_ledgers(paths) if paths or request.store is None else []
+    if not ledgers and request.store is not None and not request.store.is_file():
+        raise InputError(f"--db {request.store}: no such file, and no ledger is given to make one from.")
     known, forced = _dialects(request)
     with DuckEngine(zone=request.zone, known=known, forced=forced, threads=request.threads, database=request.store) as engine:
         engine.load(ledgers, progress)
@@ -91,7 +94,8 @@ def analyzing(
         results = classify(engine, rules, _cannot_tell(engine.loader.mappings))
         rates = measure_rates(engine, engine.coverage, settings)
         notices = _notices(engine, rates, results, settings, request)
-        yield Analysis(build.report(engine, rates, results, failure_domains(rates), notices), engine, settings, rules)
+        report = build.report(engine, rates, results, failure_domains(rates), notices)
+        yield Analysis(ledgers, report, engine, settings, rules)
 
 
 def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value]]:

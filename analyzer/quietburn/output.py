@@ -10,10 +10,11 @@ from quietburn.errors import UsageError
 from quietburn.ledger.inputs import os_words
 
 
-def write_result(text: str, path: Path | None) -> None:
+def write_result(text: str, path: Path | None, flag: str = "--output") -> None:
     """Write a result to a file, beside and renamed, or to standard output.
 
-    Raises UsageError when it can't be written; then nothing of a file is left.
+    `flag` is what named the file. Raises UsageError when it can't be written; then nothing of a
+    file is left.
     """
     if path is None or str(path) == "-":
         _write_stdout(text)
@@ -27,7 +28,7 @@ def write_result(text: str, path: Path | None) -> None:
         return
     except OSError as problem:
         raise UsageError(
-            f"--output {path}: can't be written ({os_words(problem)}). Name a file in a folder that you may write to."
+            f"{flag} {path}: can't be written ({os_words(problem)}). Name a file in a folder that you may write to."
         ) from None
 
 

@@ -26,7 +26,7 @@ def compare(
     dialect: options.Dialect = None,
     map_file: options.MapFile = None,
     config: options.ConfigFile = None,
-    max_quarantined: verdicts.MaxQuarantined = "5%",
+    max_quarantined: options.MaxQuarantined = "5%",
     quiet: options.Quiet = False,
 ) -> None:
     """Compare two ledgers: each difference (B - A) with its interval, or refused as noise, in words."""
@@ -70,7 +70,7 @@ def _run(before: str, after: str, request: "Request", *, paired: bool, quiet: bo
 def _exit_for(side: "SideReport", limit: float, *, quiet: bool) -> None:
     if side.counted_refused > limit * side.lines:
         if not quiet:
-            verdicts.say(
+            options.say(
                 f"could not be judged: {side.counted_refused:,} of {side.lines:,} lines of {', '.join(side.files)} were refused, "
                 f"more than --max-quarantined allows ({limit:.0%})."
             )

@@ -49,7 +49,7 @@ def gate(
     only: options.Only = None,
     skip: options.Skip = None,
     config: options.ConfigFile = None,
-    max_quarantined: verdicts.MaxQuarantined = "5%",
+    max_quarantined: options.MaxQuarantined = "5%",
     quiet: options.Quiet = False,
 ) -> None:
     """Judge a ledger: exit 0 when it passes, 1 when it fails, 3 when it can't be decided."""
@@ -64,7 +64,7 @@ def gate(
     report = _run(ledgers or [], baseline, asked, request, quiet=quiet)
     verdicts.deliver(report, output_format, output)
     if output is not None and report.exit_status and not quiet:
-        verdicts.say(f"gate {report.verdict}; why stands in {output}.")
+        options.say(f"gate {report.verdict}; why stands in {output}.")
     raise typer.Exit(report.exit_status)
 
 

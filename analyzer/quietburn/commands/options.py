@@ -1,5 +1,7 @@
 """Options that several commands share, once."""
 
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +21,8 @@ Set = Annotated[list[str] | None, typer.Option("--set", help="Set a rule's param
 Only = Annotated[list[str] | None, typer.Option(help="Evaluate only this rule (may be repeated).")]
 Skip = Annotated[list[str] | None, typer.Option(help="Leave this rule out (may be repeated).")]
 ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (else quietburn.toml, found upward).")]
+MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 when more of the lines were refused.")]
+Store = Annotated[Path | None, typer.Option("--db", help="DuckDB file that keeps what is read; alone, it is what is read.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on standard error but errors.")]
 
 
@@ -34,22 +38,36 @@ def request_from(
     only: list[str] | None = None,
     skip: list[str] | None = None,
     config: Path | None = None,
+    store: Path | None = None,
 ) -> "Request":
     """Return what the shared flags ask for. Raises QuietburnError naming the flag."""
-    from quietburn.analysis import Request
     from quietburn.config import load_config
     from quietburn.ledger.mapping import load_mapping
     from quietburn.timerange import span, zone_of
 
     configuration = load_config(config)
     zone_name = tz or configuration.tz
+    asked = span(since, until, last_night=last_night, zone=zone_of(zone_name))
+    mapping = load_mapping(map_file) if map_file else None
+    # Only now what takes long to import: a wrong call is answered at once.
+    from quietburn.analysis import Request
+
     return Request(
         config=configuration,
-        span=span(since, until, last_night=last_night, zone=zone_of(zone_name)),
+        span=asked,
         zone="UTC" if zone_name and zone_name.upper() == "UTC" else zone_name,
         dialect=dialect,
-        mapping=load_mapping(map_file) if map_file else None,
+        mapping=mapping,
         settings=tuple(settings or ()),
         only=tuple(only or ()),
         skip=tuple(skip or ()),
+        store=store,
     )
+
+
+def say(text: str) -> None:
+    """Write one line to standard error, inert whatever it holds."""
+    from quietburn.report.printable import printable
+
+    with suppress(OSError, AttributeError):  # a standard error that is full, closed or not there changes no exit status
+        sys.stderr.write(f"quietburn: {printable(text)}\n")

@@ -3,14 +3,14 @@
 import json
 import os
 import shlex
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from quietburn.commands.options import say
 
 if TYPE_CHECKING:
     from quietburn.report.verdict import ComparisonReport, GateReport
@@ -31,7 +31,6 @@ class VerdictFormat(StrEnum):
 
 Format = Annotated[VerdictFormat, typer.Option("--format", help="How to print the result.")]
 Output = Annotated[Path | None, typer.Option(help="Write the result to this file instead of standard output.")]
-MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 when more of the lines were refused.")]
 
 
 def rendered(report: "GateReport | ComparisonReport", output_format: VerdictFormat) -> str:
@@ -77,11 +76,3 @@ def command_line(arguments: Sequence[str]) -> str:
         elif not argument.startswith(tuple(f"{flag}=" for flag in _OF_THE_VIEW)):
             kept.append(argument)
     return shlex.join(["quietburn", *kept])
-
-
-def say(text: str) -> None:
-    """Write one line to standard error, inert whatever it holds."""
-    from quietburn.report.printable import printable
-
-    with suppress(OSError, AttributeError):  # a standard error that is full or closed changes no exit status
-        sys.stderr.write(f"quietburn: {printable(text)}\n")

@@ -13,7 +13,6 @@ import pyarrow as pa
 from quietburn.engine import derive
 from quietburn.engine.base import EngineError
 from quietburn.engine.connection import MEMORY_LIMIT, connect
-from quietburn.errors import InputError
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
@@ -32,15 +31,15 @@ class DuckEngine:
         threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None,
     ) -> None:
         self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit, database=database)
-        if database is not None:
-            try:
+        try:
+            if database is not None:
                 check_version(self.connection, str(database))
-            except InputError:
-                self.close()
-                raise
-        self.loader = Loader(
-            self.connection, zone=zone, known=known, forced=forced, threads=threads, durable=database is not None
-        )
+            self.loader = Loader(
+                self.connection, zone=zone, known=known, forced=forced, threads=threads, durable=database is not None
+            )
+        except BaseException:
+            self.close()
+            raise
         self.coverage = derive.Coverage()
         self.conflicting_ids = 0
         self._carried: dict[str, bool] = {}

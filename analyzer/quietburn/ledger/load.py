@@ -151,6 +151,7 @@ class Loader:
             self.mappings[mapping.dialect.name] = mapping
         counts.dialects = tuple(dict.fromkeys((*counts.dialects, *(m.dialect.name for m in detection.mappings))))
         end = End(place.offset, place.offset, place.tail)
+        inode = ledger.path.stat().st_ino if ledger.path else None
         reader = Reader(detection.mappings, self.forced is not None, self.zone)
         arriving = self._passing(self._read(stream, detection.fast_schema(), reader, place), end, progress)
         inserter = Inserter(self.connection, self._columns, reader, counts)
@@ -158,7 +159,7 @@ class Loader:
         inserter.insert(_ended(arriving, open_block))
         ended_counts = counts.stored()
         inserter.insert(iter(open_block))
-        _refuse_shrunk(ledger, end.end_at)
+        _refuse_shrunk(ledger, inode, end.end_at)
         if self.durable:
             self._remember(ledger, counts, ended_counts, end, head)
 
@@ -217,15 +218,15 @@ def _ended(arriving: Iterator[Parsed | LongLine], open_block: list[Parsed]) -> I
             yield item
 
 
-def _refuse_shrunk(ledger: LedgerFile, end_at: int) -> None:
+def _refuse_shrunk(ledger: LedgerFile, inode: int | None, end_at: int) -> None:
     """Refuse a file that is shorter now than what was read of it."""
     if ledger.path is None or ledger.is_compressed:
         return
     try:
-        size = ledger.path.stat().st_size
+        now = ledger.path.stat()
     except OSError:
         return  # gone or renamed while it was read: what was read is whole
-    if size < end_at:
+    if now.st_ino == inode and now.st_size < end_at:
         raise InputError(f"{ledger.label}: shrank while it was read, so nothing of it was kept. Run again once it stands still.")
 
 

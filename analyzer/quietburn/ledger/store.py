@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -131,17 +131,23 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute("BEGIN TRANSACTION")
     try:
         yield
-    except BaseException:
-        connection.execute("ROLLBACK")
+        connection.execute("COMMIT")
+    except BaseException as problem:
+        with suppress(duckdb.Error):  # what broke the connection leaves nothing to roll back
+            connection.execute("ROLLBACK")
+        if isinstance(problem, duckdb.IOException | duckdb.FatalException | duckdb.TransactionException):
+            raise InputError(
+                "--db: can't be written, so nothing of this ledger was kept: the disk is full, or the file can't be reached. "
+                "Free space and run again."
+            ) from None
         raise
-    connection.execute("COMMIT")
 
 
-def check_version(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Make or check the mark that a DuckDB file is our store. Raises InputError for another one."""
+def check_version(connection: duckdb.DuckDBPyConnection, name: str, *, create: bool = True) -> None:
+    """Check the mark that a DuckDB file is our store, or make it in an empty one. Raises InputError for another one."""
     tables = {row[0] for row in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()}
     if "quietburn_store" not in tables:
-        if tables:
+        if tables or not create:
             raise InputError(f"--db {name}: is a DuckDB file of something else; name a new file.")
         connection.execute("CREATE TABLE quietburn_store (version INTEGER)")
         connection.execute("INSERT INTO quietburn_store VALUES (?)", [STORE_VERSION])
