@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from quietburn.answers import Rates, failure_domains, measure_rates
-from quietburn.classify import Outcome, RuleResult, classify
+from quietburn.answers import failure_domains, measure_rates
+from quietburn.classify import classify
 from quietburn.config import Config
+from quietburn.engine.connection import MEMORY_LIMIT
 from quietburn.engine.derive import DeadlineDefault, Settings
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.errors import ConfigError, InputError, UsageError
@@ -15,6 +16,7 @@ from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile, find_ledgers
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.mapping import shipped_mappings
+from quietburn.notices import notices_for
 from quietburn.report import build
 from quietburn.report.model import Report
 from quietburn.ruleset.load import Value, Values, checked_number, choose, parameter_values, parse_settings, shipped_rules
@@ -42,6 +44,7 @@ class Request:
     skip: tuple[str, ...] = ()
     rules: tuple[Rule, ...] | None = None
     threads: int | None = None
+    memory_limit: str = MEMORY_LIMIT
     store: Path | None = None
 
 
@@ -84,7 +87,10 @@ def analyzing(
     if not ledgers and request.store is not None and not request.store.is_file():
         raise InputError(f"--db {request.store}: no such file, and no ledger is given to make one from.")
     known, forced = _dialects(request)
-    with DuckEngine(zone=request.zone, known=known, forced=forced, threads=request.threads, database=request.store) as engine:
+    with DuckEngine(
+        zone=request.zone, known=known, forced=forced, threads=request.threads, memory_limit=request.memory_limit,
+        database=request.store,
+    ) as engine:
         engine.load(ledgers, progress)
         _refuse_without_requests(engine.files)
         dialects = frozenset(engine.loader.mappings)
@@ -93,7 +99,7 @@ def analyzing(
         rules = [(rule, _values(rule, dialects, request.config, given)) for rule in chosen]
         results = classify(engine, rules, _cannot_tell(engine.loader.mappings))
         rates = measure_rates(engine, engine.coverage, settings)
-        notices = _notices(engine, rates, results, settings, request)
+        notices = notices_for(engine, rates, results, settings, zone=request.zone)
         report = build.report(engine, rates, results, failure_domains(rates), notices)
         yield Analysis(ledgers, report, engine, settings, rules)
 
@@ -144,8 +150,10 @@ def _dialects(request: Request) -> tuple[tuple[Dialect, ...], Dialect | None]:
 
 def _refuse_without_requests(files: list[FileCounts]) -> None:
     """Refuse a ledger none of whose lines is a request: it is not one that was quiet."""
+    if files and not any(counts.lines for counts in files):
+        raise InputError(f"{files[0].label}: is empty, as is every other ledger here; there is nothing to analyze.")
     for counts in files:
-        if counts.events == 0 and counts.duplicates == 0 and counts.quarantined == 0:
+        if counts.lines and counts.events == 0 and counts.duplicates == 0 and counts.quarantined == 0:
             raise InputError(
                 f"{counts.label}: none of its {counts.lines:,} lines is a request of dialect {counts.dialect!r}. "
                 "Name its fields in a mapping file and pass it with --map."
@@ -182,38 +190,6 @@ def _cannot_tell(mappings: Mapping[str, Dialect]) -> dict[str, str]:
     if not reasons:
         return {}
     return {rule: reason for rule, reason in reasons[0].items() if all(rule in other for other in reasons)}
-
-
-def _notices(
-    engine: DuckEngine, rates: Rates, results: list[RuleResult], settings: Settings, request: Request
-) -> list[str]:
-    """Return what the reader must know to trust the numbers, in plain sentences."""
-    notices = list(engine.loader.notes)
-    naive = sum(counts.naive_times for counts in engine.files)
-    if naive and request.zone is None:
-        notices.append(f"{naive:,} times name no zone; UTC was assumed. Say --tz if that is wrong.")
-    for default in settings.deadlines:
-        where = f" where {default.column} is {default.value}" if default.column else ""
-        notices.append(f"Where the ledger carries no deadline, {default.deadline_ms:g} ms is taken{where} ({default.origin}).")
-    if rates.requests and not rates.criteria["on_time"].measured:
-        notices.append(
-            "Nobody can say which answers were in time: log deadline_ms and latency_ms (or start and end), "
-            "or configure deadline_ms. No request is called usable until then."
-        )
-    if rates.unlabelled and rates.unlabelled < rates.attempts:
-        notices.append(f"{rates.unlabelled:,} of {rates.attempts:,} attempts carry no traffic label; they count as users.")
-    if rates.length_limited:
-        notices.append(f"{rates.length_limited:,} answers ended at a length limit; they count as complete.")
-    if rates.requests and rates.usable_rate_interval95 is not None:
-        notices.append("The interval takes requests as independent; requests in a burst are not, so it is optimistic.")
-    if any(rates.attempts_by_traffic) and rates.criteria["on_time"].measured and rates.requests:
-        notices.append("The gateway's clock misses the way from and to the caller; on time is optimistic by as much.")
-    nuls = sum(counts.leading_nuls for counts in engine.files)
-    if nuls:
-        notices.append(f"Leading NUL bytes were skipped in {nuls:,} lines (a log truncated in place).")
-    if any(result.outcome is Outcome.ERRORED for result in results):
-        notices.append("Some rules failed: they found neither something nor nothing.")
-    return notices
 
 
 def with_zone(request: Request, zone: str | None) -> Request:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.program import QUIETBURN, T0, Done, call, environment, jsonl, run, run_all, write
+from tests.cli.program import QUIETBURN, T0, Done, call, environment, jsonl, late, run, run_all, write
 
 HOSTILE = (
     "\"double\" and 'single'; drop table ledger_events; --",
@@ -151,6 +151,32 @@ def test_a_secret_in_private_text_appears_in_no_output(tmp_path: Path) -> None:
     for d in done:
         for part in (CANARY, CANARY[:9], "2841", "upstream said"):
             assert part not in d.out + d.err
+
+
+@pytest.mark.parametrize("ending", ["", "alerts"])
+def test_what_a_caller_wrote_stands_in_no_store_no_temporary_file_and_no_written_file(tmp_path: Path, ending: str) -> None:
+    spill = tmp_path / "tmp"
+    spill.mkdir()
+    secrets = [
+        {"prompt": CANARY, "messages": [{"content": CANARY}], "answer": CANARY, "prefix": f"{CANARY} at 2026-09-08T02:14:00Z"},
+        {"error": f"upstream said {CANARY}", "reason": f"refused: {CANARY}", "finish_reason": f"a b {CANARY}", CANARY: 1},
+        {"route": f"/v1/complete?key={CANARY}", "user_agent": f"curl/8 ({CANARY})"},
+    ]
+    night = [late(number, request_id=f"q{number}", **secrets[number % 3] | {"status": 200}) for number in range(3000)]
+    (tmp_path / "night.jsonl").write_bytes(jsonl(night) + f'{{"ts": {T0}, "prompt": "{CANARY}\n'.encode())
+    command = {"": ("analyze", "night.jsonl", "--db", "store.duckdb", "--quarantine", "refused.jsonl"),
+               "alerts": ("alerts", "night.jsonl", "--out", "out", "--unproven")}[ending]
+
+    done = run(tmp_path, *command, env=environment(TMPDIR=str(spill)))
+
+    assert done.status == 0, done.err
+    written_files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "night.jsonl"]
+    assert written_files
+    assert list(spill.iterdir()) == []
+    for path in written_files:
+        content = path.read_bytes()
+        for text in (CANARY, CANARY[:9]):
+            assert text.encode() not in content, path.name
 
 
 def on_a_terminal(folder: Path, *arguments: str, **extra: str) -> str:

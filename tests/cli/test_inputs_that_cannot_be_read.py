@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.program import Done, call, interruptible, is_one_line, jsonl, run, run_all, run_without_rights, write
+from tests.cli.program import Done, call, environment, interruptible, is_one_line, jsonl, run, run_all, run_without_rights, write
 
 PDF = (
     b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n"
@@ -32,6 +32,12 @@ def _notes(path: Path) -> None:
     (path / "notes.txt").write_text("nothing to see")
 
 
+def _empties(path: Path) -> None:
+    path.mkdir()
+    (path / "a.jsonl").touch()
+    (path / "b.jsonl.gz").write_bytes(gzip.compress(b""))
+
+
 # By name: how it is made, and the line after `quietburn: NAME: `.
 INPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty.jsonl": (lambda path: path.touch(), "is empty; there is nothing to analyze."),
@@ -49,6 +55,9 @@ INPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: path.symlink_to(path.name),
         "can't be opened (too many levels of symbolic links). Name a file that you may read.",
     ),
+    "s3:": (lambda path: path, NO_FILE),
+    "none-*.jsonl": (lambda path: path, "no file fits this pattern. Check it, or name a folder that holds ledgers."),
+    "empties": (_empties, "is empty, as is every other ledger here; there is nothing to analyze."),
     "cut.jsonl.gz": (
         lambda path: path.write_bytes(gzip.compress(NIGHT)[:3000]),
         "the compressed data ends too early; the file is cut. Copy it again.",
@@ -86,7 +95,8 @@ def test_an_input_that_cannot_be_used_is_one_line_that_names_it(name: str, outco
     done = outcomes[name]
     assert (done.status, done.out) == (2, "")
     assert is_one_line(done.err)
-    assert done.err.startswith(f"quietburn: {name}: {INPUTS[name][1]}")
+    first = "empties/a.jsonl" if name == "empties" else name
+    assert done.err.startswith(f"quietburn: {first}: {INPUTS[name][1]}")
     assert "Traceback" not in done.err
 
 
@@ -150,3 +160,13 @@ def test_a_name_that_is_not_utf8_is_shown_as_its_escape(tmp_path: Path) -> None:
     assert text.out.startswith("quietburn  folder/night-\\xff.jsonl (gateway)\n")
     assert as_json.report["ledger"]["files"][0]["path"] == "folder/night-\\xff.jsonl"
     assert as_json.err.startswith("quietburn: folder/night-\\xff.jsonl: dialect gateway; ")
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/night.jsonl", "https://logs.example/night.jsonl?signature=canary-77", "GS://b/n.jsonl"])
+def test_a_ledger_behind_an_address_is_refused_in_one_line_without_its_query(address: str, tmp_path: Path) -> None:
+    done = run(tmp_path, "analyze", address, env=environment(HOME=str(tmp_path)))
+
+    assert (done.status, done.out) == (2, "")
+    assert is_one_line(done.err)
+    assert f"{address.partition('?')[0]}: needs DuckDB's httpfs, which is not installed. Download the ledger" in done.err
+    assert "canary" not in done.err

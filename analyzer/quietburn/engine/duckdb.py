@@ -151,3 +151,12 @@ class DuckEngine:
             f"SELECT min(ts_us), max(ts_us) FROM {COUNTED_LINES}"
         ).fetchall()
         return first, last
+
+    def after(self, moment_us: int) -> tuple[int, int | None]:
+        """Return how many of the loaded events are later than a moment, and the time of the last of them."""
+        if "ts_us" not in self.loader.columns:
+            return 0, None
+        ((count, last),) = self.connection.execute(
+            f"SELECT count(*), max(ts_us) FROM {COUNTED_LINES} WHERE ts_us > {moment_us}"
+        ).fetchall()
+        return int(count), last

@@ -20,11 +20,11 @@ from quietburn.ledger.fields import (
     translated_value,
 )
 from quietburn.ledger.mapping import Alternative, Mapping, scale
-from quietburn.ledger.proofs import AddsUp, NoPlaceholder, NotGreater, OneIsWhole, Proof, TimesInOrder
+from quietburn.ledger.proofs import AddsUp, NoneInvented, NoPlaceholder, NotGreater, OneIsWhole, Proof, TimesInOrder
 from quietburn.ledger.rawcolumns import LINE_CHECK, RawColumns, RawKind, raw_name
 from quietburn.ledger.reasons import FieldFault, LineFault
-from quietburn.ledger.sql import literal, quote
-from quietburn.ledger.times import only_numbers, seconds_proof, time_checks, time_us
+from quietburn.ledger.sql import any_of, literal, quote
+from quietburn.ledger.times import TimeUnit, only_numbers, seconds_proof, time_checks, time_us
 
 _PROBE_AGENTS = ("kube-probe", "GoogleHC", "ELB-HealthChecker", "Amazon-Route53-Health-Check-Service", "Consul Health Check")
 
@@ -46,12 +46,13 @@ class Conversion:
     clocks: list[str] = field(default_factory=list)  # keys whose times a trusted table has in microseconds
     columns: list[str] = field(default_factory=list)
     inner: str = ""
-    invented: str = "FALSE"  # over the inner columns: what a line says of its work was made up
     outer: str = ""
     field_faults: list[tuple[str, FieldFault, str]] = field(default_factory=list)
     line_faults: list[tuple[LineFault, str]] = field(default_factory=list)
     coerced: list[str] = field(default_factory=list)
     naive_times: list[str] = field(default_factory=list)
+    time_units: dict[TimeUnit, str] = field(default_factory=dict)
+    invented: str = "FALSE"  # the line's attempt failed and reports 0 ms: what it says of its work is made up
     proofs: list[Proof] | None = field(default_factory=list)
     trusting: "Conversion | None" = None
 
@@ -66,7 +67,7 @@ class Conversion:
 
     def select_from(self, source: str) -> str:
         """Return the statement over a staged raw table or subquery."""
-        return f"SELECT {self.outer} FROM (SELECT *, {self.invented} AS invented FROM (SELECT {self.inner} FROM {source}))"
+        return f"SELECT {self.outer} FROM (SELECT {self.inner} FROM {source})"
 
 
 def recognises(mapping: Mapping, raw_columns: list[str]) -> str:
@@ -111,15 +112,18 @@ def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conv
 def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
     values: dict[str, Value] = {}
     result = Conversion(keys.staged, keys.clocks)
-    for name, ways in mapping.by_stored_name.items():
+    # The end first: a date until which to wait is counted from it.
+    for name, ways in sorted(mapping.by_stored_name.items(), key=lambda item: item[0] != "ts_us"):
         value = _column(name, ways, keys, zone, result)
         if value is not None:
             values[name] = value
+            keys.end_us = value.sql if name == "ts_us" else keys.end_us
     _add_private(values, keys)
     if mapping.has_time:
         checks = time_checks(mapping, keys, zone)
         result.line_faults += checks.faults
         result.naive_times += checks.naive
+        result.time_units = {unit: any_of(predicates) for unit, predicates in checks.units.items()}
         result.prove(checks.proof)
     _finish(values, keys, result)
     result.prove(*(NoPlaceholder(key) for key in sorted(keys.plain_texts)))
@@ -212,22 +216,35 @@ def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion) -> N
     """Wrap the columns: invented zeros, parts over wholes, and the two ends of an attempt."""
     have = {name: quote("v_" + name) for name in values}
     final = dict(have)
-    # A failed attempt that reports 0 ms reports nothing: its usage and timings are inventions.
-    zeros = [f"{have[name]} = 0" for name in ("latency_ms", "ttft_ms") if name in have]
-    if zeros:
-        answered = f"{have['status']} BETWEEN 200 AND 299" if "status" in have else "FALSE"
-        result.invented = f"(COALESCE({answered}, FALSE) IS FALSE AND COALESCE({' OR '.join(zeros)}, FALSE))"
-        for name in (*_USAGE, *_TIMINGS):
-            if name in have:
-                final[name] = f"CASE WHEN NOT invented THEN {have[name]} END"
+    _inventions(values, final, keys, result)
     _parts_and_wholes(values, final, result)
     _ends(values, final, have, result)
     if "traffic" in final or "user_agent" in final:
         _traffic(final)
     kept = ["line", *([LINE_CHECK] if keys.has_line_check else [])]
     result.columns = [*kept, *final]
-    result.inner = ", ".join([*kept, *(f"{value.sql} AS {quote('v_' + name)}" for name, value in values.items())])
+    made = [f"{result.invented} AS invented"]
+    result.inner = ", ".join([*kept, *made, *(f"{value.sql} AS {quote('v_' + name)}" for name, value in values.items())])
     result.outer = ", ".join([*kept, *(f"{sql} AS {quote(name)}" for name, sql in final.items())])
+
+
+def _inventions(values: dict[str, Value], final: dict[str, str], keys: RawColumns, result: Conversion) -> None:
+    """Make unknown what a failed attempt that reports 0 ms says of its usage and timings."""
+    measured = [values[name] for name in ("latency_ms", "ttft_ms") if name in values]
+    if not measured:
+        return
+    status = values.get("status")
+    answered = f"({status.sql}) BETWEEN 200 AND 299" if status else "FALSE"
+    zeros = " OR ".join(f"({value.sql}) = 0" for value in measured)
+    result.invented = f"(COALESCE({answered}, FALSE) IS FALSE AND COALESCE({zeros}, FALSE))"
+    plain = [value.number for value in (*measured, *([status] if status else [])) if value.number is not None]
+    if len(plain) == len(measured) + (status is not None):
+        result.prove(NoneInvented(status.number if status else None, tuple(plain[: len(measured)])))
+    else:
+        result.prove(None)
+    for name in (*_USAGE, *_TIMINGS) if not keys.trusted else ():
+        if name in final:
+            final[name] = f"CASE WHEN NOT invented THEN {final[name]} END"
 
 
 def _parts_and_wholes(values: dict[str, Value], final: dict[str, str], result: Conversion) -> None:

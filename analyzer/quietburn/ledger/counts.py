@@ -27,11 +27,18 @@ class FileCounts:
     coerced: int = 0
     naive_times: int = 0
     leading_nuls: int = 0
+    invented: int = 0  # failed attempts that report 0 ms: their usage and timings are unknown
+    time_units: dict[str, int] = field(default_factory=dict)  # lines by the unit of their time, where that is a number
     unknown: UnknownKeys = field(default_factory=UnknownKeys)
 
+    def count_times(self, unit: str, lines: int) -> None:
+        """Count lines whose time is a number in this unit."""
+        if lines:
+            self.time_units[unit] = self.time_units.get(unit, 0) + lines
+
     def stored(self) -> dict[str, Any]:
-        """Return the counts as a store keeps them."""
-        return dataclasses.asdict(self)
+        """Return the counts as a store keeps them: without what a caller may have written."""
+        return dataclasses.asdict(dataclasses.replace(self, unknown=self.unknown.named()))
 
     @classmethod
     def restored(cls, stored: dict[str, Any]) -> "FileCounts":

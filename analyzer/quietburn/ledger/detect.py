@@ -24,6 +24,10 @@ _MINORITY = 0.1  # a second dialect counts from this share of the sample on
 Members = dict[str, Any]
 
 
+class EmptyLedgerError(InputError):
+    """A ledger without a byte."""
+
+
 @dataclass
 class Detection:
     """The dialects of one file, in the order in which a line is offered to them."""
@@ -83,7 +87,7 @@ def sampled(ledger: LedgerFile) -> Iterator[tuple[BinaryIO, list[bytes], bytes]]
     with opened(ledger) as stream:
         head = _read_head(stream)
         if not head:
-            raise InputError(f"{ledger.label}: is empty; there is nothing to analyze.")
+            raise EmptyLedgerError(f"{ledger.label}: is empty; there is nothing to analyze.")
         lines = head.split(b"\n")
         if len(head) >= _HEAD_BYTES:
             lines.pop()

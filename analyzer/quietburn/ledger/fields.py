@@ -119,39 +119,51 @@ def number(key: str, keys: RawColumns) -> str:
 
 def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: str, factor: float) -> Value:
     """Return a number within what its kind may hold, in the canonical unit."""
-    written = number(key, keys)
+    written, text = number(key, keys), keys.column(RawKind.STRING, key)
     scaled = written if factor == 1.0 else f"({written} * {factor!r})"
-    plain = Scaled(key, factor) if set(keys.kinds(key)) == {RawKind.NUMBER} else None
     if keys.trusted:
         return Value(scaled, present)
-    finite = f"isfinite({scaled})"
-    unit = BY_NAME[name].unit
-    faults: list[tuple[FieldFault, str]] = [(FieldFault.NOT_FINITE, f"NOT {finite}")]
-    limits = [finite]
-    most = ceiling(kind, unit)
-    faults.append((FieldFault.OUT_OF_RANGE, f"{finite} AND abs({scaled}) > {most!r}"))
-    limits.append(f"abs({scaled}) <= {most!r}")
-    if kind is not Kind.NUMBER:
-        faults.append((FieldFault.NEGATIVE, f"{finite} AND {scaled} < 0"))
-        limits.append(f"{scaled} >= 0")
-    if kind is Kind.COUNT:
-        faults.append((FieldFault.NOT_INTEGRAL, f"{finite} AND {scaled} >= 0 AND {scaled} <> floor({scaled})"))
-        limits.append(f"{scaled} = floor({scaled})")
-    text = keys.column(RawKind.STRING, key)
-    coerced = []
-    empty = ""
+    read = written
+    if text and name == "retry_after_s":
+        until = _seconds_until(text, keys.end_us)
+        scaled, read = f"COALESCE({scaled}, {until})", f"COALESCE({written}, {until})"
+    limits, faults = _limits(kind, BY_NAME[name].unit, scaled)
+    coerced, empty = [], ""
     if text:
         coerced.append(f"{text} IS NOT NULL AND {written} IS NOT NULL")
         empty = f" AND trim(COALESCE({text}, 'x')) <> ''"
     if set(keys.kinds(key)) - {RawKind.NUMBER, RawKind.INTEGER}:
-        faults.append((FieldFault.NOT_A_NUMBER, f"{written} IS NULL{empty}"))
+        faults.append((FieldFault.NOT_A_NUMBER, f"{read} IS NULL{empty}"))
     sql = f"CASE WHEN {' AND '.join(limits)} THEN {scaled} END"
     if name == "deadline_ms":
         # A deadline of nothing is how loggers write that there is none.
         faults.append((FieldFault.OUT_OF_RANGE, f"{scaled} = 0"))
         sql = f"NULLIF({sql}, 0)"
-    proof = [_numeric_proof(name, kind, plain)] if plain else None
-    return Value(sql, present, faults, coerced, proof, plain)
+    plain = Scaled(key, factor) if set(keys.kinds(key)) == {RawKind.NUMBER} else None
+    return Value(sql, present, faults, coerced, [_numeric_proof(name, kind, plain)] if plain else None, plain)
+
+
+def _limits(kind: Kind, unit: str, scaled: str) -> tuple[list[str], list[tuple[FieldFault, str]]]:
+    """Return what must hold for a number of the kind, and the faults of one for which it doesn't."""
+    finite, most = f"isfinite({scaled})", ceiling(kind, unit)
+    limits = [finite, f"abs({scaled}) <= {most!r}"]
+    faults: list[tuple[FieldFault, str]] = [
+        (FieldFault.NOT_FINITE, f"NOT {finite}"),
+        (FieldFault.OUT_OF_RANGE, f"{finite} AND abs({scaled}) > {most!r}"),
+    ]
+    if kind is not Kind.NUMBER:
+        limits.append(f"{scaled} >= 0")
+        faults.append((FieldFault.NEGATIVE, f"{finite} AND {scaled} < 0"))
+    if kind is Kind.COUNT:
+        limits.append(f"{scaled} = floor({scaled})")
+        faults.append((FieldFault.NOT_INTEGRAL, f"{finite} AND {scaled} >= 0 AND {scaled} <> floor({scaled})"))
+    return limits, faults
+
+
+def _seconds_until(text: str, end_us: str) -> str:
+    """Return the seconds from an attempt's end to an HTTP date (RFC 9110, 10.2.3: Retry-After); one that is past asks for 0."""
+    date = f"TRY_STRPTIME(trim({text}), '%a, %d %b %Y %H:%M:%S GMT')"
+    return f"CASE WHEN {date} IS NOT NULL THEN greatest(0.0, epoch({date}) - ({end_us}) / 1000000.0) END"
 
 
 _WEEK_MS = 7 * 86_400_000.0

@@ -1,10 +1,15 @@
 """Which files a call names, and how their bytes are opened."""
 
+import atexit
+import glob
 import gzip
 import io
 import os
+import re
+import shutil
 import stat
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+import duckdb
 import pyarrow as pa
 
 from quietburn.errors import InputError
@@ -27,6 +33,7 @@ class LedgerFile:
 
     label: str
     path: Path | None  # None: standard input
+    found: bool = False  # in a folder or by a pattern, not named itself: an empty one is no fault of the call
 
     @property
     def size(self) -> int | None:
@@ -59,10 +66,18 @@ def _expand(argument: str) -> list[LedgerFile]:
         return [LedgerFile("-", None)]
     if not argument:
         raise InputError("a ledger's name is empty (an unset variable?); name a JSONL file, a folder of them, or -.")
+    if _URL.match(argument):
+        return [_remote(argument)]
+    return _on_disk(argument)
+
+
+def _on_disk(argument: str) -> list[LedgerFile]:
     path = Path(argument)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
+        if set("*?[") & set(argument):
+            return _by_pattern(argument)
         raise InputError(f"{label_of(argument)}: no such file. Check the name, or name a folder that holds ledgers.") from None
     except OSError as problem:
         raise InputError(f"{label_of(argument)}: can't be opened ({os_words(problem)}). Name a file that you may read.") from None
@@ -83,17 +98,62 @@ def _in_folder(folder: Path, argument: str) -> list[LedgerFile]:
         names = sorted(entry.name for entry in folder.iterdir())
     except OSError as problem:
         raise InputError(f"{label_of(argument)}: can't be listed ({os_words(problem)}). Name the files themselves.") from None
-    ledgers = [folder / name for name in names if _looks_like_ledger(name) and (folder / name).is_file()]
+    ledgers = [folder / name for name in sorted(names, key=_age) if _LEDGER_NAME.fullmatch(name) and (folder / name).is_file()]
     if not ledgers:
         wanted = ", ".join(f"*{suffix}" for suffix in _LEDGER_SUFFIXES)
         raise InputError(f"{label_of(argument)}: holds no ledger ({wanted}, also .gz and .zst). Name the files themselves.")
-    return [LedgerFile(label_of(str(path)), path) for path in ledgers]
+    return [LedgerFile(label_of(str(path)), path, found=True) for path in ledgers]
 
 
-def _looks_like_ledger(name: str) -> bool:
-    for suffix in _COMPRESSED:
-        name = name.removesuffix(suffix)
-    return name.endswith(_LEDGER_SUFFIXES)
+def _by_pattern(pattern: str) -> list[LedgerFile]:
+    """Return the files that a pattern names which no shell has expanded (`logs/*.jsonl`)."""
+    found = glob.glob(pattern, recursive=True)  # noqa: PTH207 - unlike Path.glob it takes absolute patterns
+    paths = [Path(name) for name in sorted(found, key=_age)]
+    files = [path for path in paths if path.is_file()]
+    if not files:
+        raise InputError(f"{label_of(pattern)}: no file fits this pattern. Check it, or name a folder that holds ledgers.")
+    return [LedgerFile(label_of(str(path)), path, found=True) for path in files]
+
+
+_URL = re.compile(r"(s3|gs|gcs|r2|https?|hf|azure|az)://", re.IGNORECASE)
+_LEDGER_NAME = re.compile(
+    r"(?P<ledger>.+\.(?:jsonl|ndjson|log))"
+    r"(?:[.-](?P<turn>[0-9]{1,3}|[0-9]{4}-?[0-9]{2}-?[0-9]{2}(?:[T_.-]?[0-9]{2,6})?))?(?:\.gz|\.zst)?"
+)
+_LONGEST_COUNT = 3
+
+
+def _age(name: str) -> tuple[str, int, int | str]:
+    """Return what sorts a rotated set in time order: dates up, counts down, and the file being written last."""
+    match = _LEDGER_NAME.fullmatch(name)
+    if match is None:
+        return name, 2, 0
+    turn = match["turn"]
+    if turn is None:
+        return match["ledger"], 2, name
+    return (match["ledger"], 1, -int(turn)) if len(turn) <= _LONGEST_COUNT else (match["ledger"], 0, turn)
+
+
+def _remote(address: str) -> LedgerFile:
+    """Return a copy of what lies behind an address, where DuckDB's httpfs is installed."""
+    label = label_of(address.split("?", 1)[0])  # a query may hold a key
+    connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    try:
+        connection.execute("LOAD httpfs")
+        found = connection.execute("SELECT content FROM read_blob(?)", [address]).fetchall()
+    except duckdb.Error as problem:
+        words = "needs DuckDB's httpfs, which is not installed" if "httpfs" in str(problem) else "can't be fetched"
+        raise InputError(
+            f"{label}: {words}. Download the ledger and name the file, or install the extension once: "
+            "python -c \"import duckdb; duckdb.connect().install_extension('httpfs')\""
+        ) from None
+    finally:
+        connection.close()
+    folder = Path(tempfile.mkdtemp(prefix="quietburn-"))  # mkdtemp makes it 0700
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / Path(label).name
+    path.write_bytes(b"".join(content for (content,) in found))
+    return LedgerFile(label, path)
 
 
 def os_words(problem: OSError) -> str:

@@ -22,6 +22,7 @@ from quietburn.ledger.rawcolumns import CLOCK, RawKind, raw_name
 from quietburn.ledger.reasons import LineFault
 from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
+from quietburn.ledger.times import TimeUnit
 
 QUARANTINE_TABLE = "quarantined_lines"
 INVALID_TABLE = "invalid_fields"
@@ -181,6 +182,7 @@ class Inserter:
                 for table in chain([first], tables):
                     if tuple(table.column_names) == shape:
                         self.counts.events += table.num_rows
+                        self.counts.count_times(TimeUnit.SECONDS, table.num_rows if made.clocks else 0)
                         yield from table.to_batches()
                     else:
                         self._rest.add(table, clean=True)
@@ -238,13 +240,18 @@ class Inserter:
         made = self.reader.conversion(mapping, tuple(table.column_names))
         source = made.staged(lines)
         refused = any_of(predicate for _, predicate in made.line_faults)
-        bad, invalid, coerced, naive = self._totals(
+        units = "".join(f", {count_where(predicate)}" for predicate in made.time_units.values())
+        bad, invalid, coerced, naive, invented, *by_unit = self._totals(
             f"SELECT {count_where(refused)}, {count_where(any_of(p for _, _, p in made.field_faults))}, "
-            f"sum({how_many(made.coerced)}), {count_where(any_of(made.naive_times))} FROM {source}"
+            f"sum({how_many(made.coerced)}), {count_where(any_of(made.naive_times))}, {count_where(made.invented)}{units} "
+            f"FROM {source}"
         )
         counts = self.counts
         counts.coerced += coerced
         counts.naive_times += naive
+        counts.invented += invented
+        for unit, count in zip(made.time_units, by_unit, strict=True):
+            counts.count_times(unit, count)
         if bad:
             counts.quarantined += bad
             self._quarantine(self._refused(made, source, blocks))

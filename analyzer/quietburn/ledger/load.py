@@ -14,7 +14,7 @@ from quietburn.errors import InputError
 from quietburn.ledger import store
 from quietburn.ledger.blocks import Block, LongLine, blocks
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.detect import Detection, Rejoined, detect, sampled
+from quietburn.ledger.detect import Detection, EmptyLedgerError, Rejoined, detect, sampled
 from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.inputs import LedgerFile, label_of
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE, Inserter, Parsed, Reader, sort_tables
@@ -25,6 +25,8 @@ from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.schema import FastSchema
 
 _BLOCKS_AHEAD = 24  # parsed while a batch is inserted; about 100 MiB of text at most
+
+_NO_FILE = -1  # id of files that hold no line
 
 Progress = Callable[[int], None]
 
@@ -79,11 +81,18 @@ class Loader:
             # In memory there is nothing to protect: a load that fails ends the run.
             with store.transaction(self.connection) if self.durable else nullcontext():
                 counts = self._load_new(ledger, progress)
+        except EmptyLedgerError:
+            if not ledger.found:
+                raise
+            # In a folder a ledger that was just rotated is empty; it is listed with its no lines.
+            counts = FileCounts(ledger.label, "none", "the file is empty", _NO_FILE)
+            self.files.append(counts)
+            return counts
         except BaseException:
             self._columns, self.mappings = columns, mappings
             raise
         # A copy of a file that this run has loaded is that file; it may have grown meanwhile.
-        self.files = [known for known in self.files if known.file_id != counts.file_id]
+        self.files = [file for file in self.files if file.file_id != counts.file_id]
         self.files.append(counts)
         return counts
 
@@ -96,9 +105,9 @@ class Loader:
 
     def labels(self) -> tuple[str, ...]:
         """Return every file's label by its id."""
-        if not self.durable:
-            return tuple(counts.label for counts in self.files)
-        return tuple(file.label for file in store.remembered_files(self.connection))
+        known = store.remembered_files(self.connection) if self.durable else self.files
+        labels = {file.file_id: file.label for file in known}
+        return tuple(labels.get(number, "") for number in range(self._next_id))
 
     def _know_again(self, counts: FileCounts) -> None:
         for mapping in self.known:

@@ -132,6 +132,25 @@ class TimesInOrder:
 
 
 @dataclass(frozen=True)
+class NoneInvented:
+    """No attempt that was not answered 2xx measured 0: what else it says of its work would be invented."""
+
+    status: Scaled | None
+    measured: tuple[Scaled, ...]
+
+    def holds(self, table: pa.Table) -> bool:
+        """Whether none did."""
+        zero = np.logical_or.reduce([scaled.numbers(table) == 0 for scaled in self.measured])
+        if self.status is None:
+            return not bool(zero.any())
+        status = self.status.numbers(table)
+        return not bool((zero & ~((status >= _OK) & (status < _OK + 100))).any())
+
+
+_OK = 200
+
+
+@dataclass(frozen=True)
 class AddsUp:
     """Where all are there, the total is the sum of its parts."""
 

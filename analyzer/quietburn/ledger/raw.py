@@ -1,6 +1,7 @@
 """Raw tables: the source's values by key and kind, made by the fast way or the careful way."""
 
 
+import re
 import zlib
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -34,6 +35,20 @@ class UnknownKeys:
         """Count lines that hold a key."""
         self.counts[key] = self.counts.get(key, 0) + count
         self.first_lines[key] = min(line, self.first_lines.get(key, line))
+
+
+    def named(self) -> "UnknownKeys":
+        """Return the keys as they may be shown and kept: what is no field's name may be what a caller wrote."""
+        shown = UnknownKeys()
+        for key, count in self.counts.items():
+            name = key if _FIELD_NAME.fullmatch(key) or _MASKED.fullmatch(key) else f"(a key of {len(key)} characters)"
+            shown.add(name, count, self.first_lines[key])
+        return shown
+
+
+# Names of fields are shown, so that a renamed one is seen; what does not look like one may hold a secret.
+_FIELD_NAME = re.compile(r"^(?=.*[a-z])(?!(?:.*[0-9]){4})[A-Za-z_@][A-Za-z0-9_.@:/-]{0,47}$")
+_MASKED = re.compile(r"\(a key of [0-9]+ characters\)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class RawColumns:
     def __init__(self, raw_columns: list[str], *, trusted: bool = False) -> None:
         self._names = set(raw_columns)
         self.trusted = trusted
+        self.end_us = "CAST(NULL AS BIGINT)"  # the attempt's end, once that is known
         self.texts: dict[str, str] = {}
         self.paths: dict[str, str] = {}
         self.clocks: list[str] = []  # keys of which a trusted table has a column of microseconds

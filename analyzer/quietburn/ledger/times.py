@@ -1,6 +1,7 @@
 """SQL for times: UTC microseconds from numbers of any unit and from ISO texts of any zone."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.proofs import OneIsWhole, Proof, TimesWithin
@@ -10,6 +11,18 @@ from quietburn.ledger.sql import coalesce, literal
 
 # The span in which a number is taken for a time, in seconds: 2015-01-01 to 2100-01-01.
 _FIRST_S, _LAST_S = 1_420_070_400, 4_102_444_800
+
+
+class TimeUnit(StrEnum):
+    """In what a number counts since 1970; told by its size."""
+
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+
+
+_SPANS = {unit: (_FIRST_S * 1000**power, _LAST_S * 1000**power) for power, unit in enumerate(TimeUnit)}
 _DECIMAL = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"  # what the strict reader takes in a time's string
 _ISO = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?"
@@ -46,13 +59,11 @@ def time_us(key: str, keys: RawColumns, zone: str | None) -> str:
     number = _decimal(key, keys)
     if keys.trusted:
         return keys.clock(key)
-    cases = [
-        f"WHEN {number} BETWEEN {_FIRST_S * per_second} AND {_LAST_S * per_second} THEN {_scaled_us(number, unit)}"
-        for unit, per_second in ((1_000_000, 1), (1_000, 1_000), (1, 1_000_000))
-    ]
-    cases.append(
-        f"WHEN {number} BETWEEN {_FIRST_S}000000000 AND {_LAST_S}000000000 THEN CAST(floor({number}) AS BIGINT) // 1000"
-    )
+    scaled = {
+        TimeUnit.SECONDS: _scaled_us(number, 1_000_000), TimeUnit.MILLISECONDS: _scaled_us(number, 1_000),
+        TimeUnit.MICROSECONDS: _scaled_us(number, 1), TimeUnit.NANOSECONDS: f"CAST(floor({number}) AS BIGINT) // 1000",
+    }
+    cases = [f"WHEN {number} BETWEEN {first} AND {last} THEN {scaled[unit]}" for unit, (first, last) in _SPANS.items()]
     text = keys.column(RawKind.STRING, key)
     if text:
         read = _iso_us(text, zone)
@@ -103,6 +114,7 @@ class TimeChecks:
 
     faults: list[tuple[LineFault, str]] = field(default_factory=list)
     naive: list[str] = field(default_factory=list)
+    units: dict[TimeUnit, list[str]] = field(default_factory=dict)  # predicates: this line's time is in the unit
     proof: Proof | None = None
 
 
@@ -130,6 +142,8 @@ def time_checks(mapping: Mapping, keys: RawColumns, zone: str | None) -> TimeChe
         ]
         if text:
             checks.naive.append(f"{here} AND regexp_full_match(trim({text}), {literal(_ISO)}) AND NOT {_has_zone(text)}")
+        for unit, (first, last) in _SPANS.items():
+            checks.units.setdefault(unit, []).append(f"{here} AND {number} BETWEEN {first} AND {last}")
         before.append(f"NOT {given[key]}")
     return checks
 

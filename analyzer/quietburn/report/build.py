@@ -1,6 +1,5 @@
 """From results to the report model."""
 
-import re
 
 from quietburn.answers import Criterion, FailureDomain, Rates
 from quietburn.classify import Finding, Outcome, RuleResult
@@ -12,8 +11,6 @@ from quietburn.timerange import iso
 
 _MAX_INVALID = 200
 _MAX_UNLOCK = 5
-# Names of fields are shown, so that a renamed one is seen; what does not look like one may hold a secret.
-_FIELD_NAME = re.compile(r"^(?=.*[a-z])(?!(?:.*[0-9]){4})[A-Za-z_@][A-Za-z0-9_.@:/-]{0,47}$")
 
 
 def report(
@@ -100,14 +97,10 @@ def _file(counts: FileCounts) -> model.FileReport:
 
 
 def _unknown_keys(counts: FileCounts) -> list[model.UnknownKey]:
-    shown: dict[str, tuple[int, int]] = {}
-    for key, lines in counts.unknown.counts.items():
-        name = key if _FIELD_NAME.match(key) else f"(a key of {len(key)} characters)"
-        before, first = shown.get(name, (0, counts.unknown.first_lines[key]))
-        shown[name] = (before + lines, min(first, counts.unknown.first_lines[key]))
+    named = counts.unknown.named()
     return [
-        model.UnknownKey(key=name, lines=lines, file=counts.label, first_line=first)
-        for name, (lines, first) in sorted(shown.items())
+        model.UnknownKey(key=name, lines=lines, file=counts.label, first_line=named.first_lines[name])
+        for name, lines in sorted(named.counts.items())
     ]
 
 

@@ -1,0 +1,67 @@
+"""What the reader must know to trust the numbers, in plain sentences."""
+
+import time
+from collections.abc import Iterable, Iterator
+
+from quietburn.answers import Rates
+from quietburn.classify import Outcome, RuleResult
+from quietburn.engine.derive import Settings
+from quietburn.engine.duckdb import DuckEngine
+from quietburn.timerange import iso
+
+_CLOCK_SKEW_US = 5 * 60_000_000
+
+
+def notices_for(
+    engine: DuckEngine, rates: Rates, results: Iterable[RuleResult], settings: Settings, *, zone: str | None
+) -> list[str]:
+    """Return the notices of a run; `zone` is the zone that was given for times that name none."""
+    found = [*engine.loader.notes, *_of_times(engine, zone), *_of_deadlines(rates, settings), *_of_rates(rates)]
+    found += _of_lines(engine)
+    if any(result.outcome is Outcome.ERRORED for result in results):
+        found.append("Some rules failed: they found neither something nor nothing.")
+    return found
+
+
+def _of_times(engine: DuckEngine, zone: str | None) -> Iterator[str]:
+    naive = sum(counts.naive_times for counts in engine.files)
+    if naive and zone is None:
+        yield f"{naive:,} times name no zone; UTC was assumed. Say --tz if that is wrong."
+    for counts in engine.files:
+        if len(counts.time_units) > 1:
+            told = ", ".join(f"{number:,} in {unit}" for unit, number in sorted(counts.time_units.items()))
+            yield f"{counts.label}: its times are written in several units ({told}); each was read by its size."
+    future, latest = engine.after(time.time_ns() // 1000 + _CLOCK_SKEW_US)
+    if future:
+        yield f"{future:,} events lie in the future, the last at {iso(latest)}: somebody's clock is wrong."
+
+
+def _of_lines(engine: DuckEngine) -> Iterator[str]:
+    invented = sum(counts.invented for counts in engine.files)
+    if invented:
+        yield f"{invented:,} failed attempts report a time of 0; what they say of their usage and timings is not used."
+    nuls = sum(counts.leading_nuls for counts in engine.files)
+    if nuls:
+        yield f"Leading NUL bytes were skipped in {nuls:,} lines (a log truncated in place)."
+
+
+def _of_deadlines(rates: Rates, settings: Settings) -> Iterator[str]:
+    for default in settings.deadlines:
+        where = f" where {default.column} is {default.value}" if default.column else ""
+        yield f"Where the ledger carries no deadline, {default.deadline_ms:g} ms is taken{where} ({default.origin})."
+    if rates.requests and not rates.criteria["on_time"].measured:
+        yield (
+            "Nobody can say which answers were in time: log deadline_ms and latency_ms (or start and end), "
+            "or configure deadline_ms. No request is called usable until then."
+        )
+
+
+def _of_rates(rates: Rates) -> Iterator[str]:
+    if rates.unlabelled and rates.unlabelled < rates.attempts:
+        yield f"{rates.unlabelled:,} of {rates.attempts:,} attempts carry no traffic label; they count as users."
+    if rates.length_limited:
+        yield f"{rates.length_limited:,} answers ended at a length limit; they count as complete."
+    if rates.requests and rates.usable_rate_interval95 is not None:
+        yield "The interval takes requests as independent; requests in a burst are not, so it is optimistic."
+    if any(rates.attempts_by_traffic) and rates.criteria["on_time"].measured and rates.requests:
+        yield "The gateway's clock misses the way from and to the caller; on time is optimistic by as much."
