@@ -23,13 +23,16 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens spent; `coverage` is the share of attempts that say how many they took."""
+    """Tokens spent; each coverage is the share of the attempts behind a sum that say how many they took."""
 
     all: float
     wasted: float
     probe: float
     coverage: float | None
+    wasted_coverage: float | None
+    probe_coverage: float | None
     by_traffic: dict[str, float]
+    coverage_by_traffic: dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rat
         verdicts=verdicts,
         criteria=_criteria(coverage, list(coverage.answered)),
         criteria_by_dialect={dialect: _criteria(coverage, [dialect]) for dialect in sorted(coverage.answered)},
-        tokens=_tokens(row, traffic),
+        tokens=_tokens(row, traffic, attempts),
         length_limited=row["length_limited"],
         unlabelled=row["unlabelled"],
         attempts_by_traffic={r["traffic"]: (int(r["n"]), int(r["successes"])) for r in traffic},
@@ -190,7 +193,8 @@ _REQUESTS = """
 def _by_traffic(attempts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for part in attempts:
-        row = found.setdefault(part["traffic"], {"traffic": part["traffic"], "n": 0, "successes": 0, "tokens": 0.0})
+        row = found.setdefault(part["traffic"], {"traffic": part["traffic"], "n": 0, "successes": 0, "tokens": 0.0, "known": 0})
+        row["known"] += part["with_tokens"]
         row["n"] += part["attempts"]
         row["successes"] += part["successes"]
         row["tokens"] += part["tokens"]
@@ -214,14 +218,29 @@ def _by_verdict(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _tokens(row: Mapping[str, float], traffic: list[dict[str, object]]) -> Tokens:
+def _tokens(row: Mapping[str, float], traffic: list[dict[str, Any]], attempts: list[dict[str, Any]]) -> Tokens:
+    named = {r["traffic"] or "unlabelled": r for r in traffic}
     return Tokens(
         all=row["tokens"],
         wasted=row["wasted"],
         probe=row["probe_tokens"],
-        coverage=_share(int(row["with_tokens"]), int(row["attempts"])),
-        by_traffic={str(r["traffic"]) or "unlabelled": float(str(r["tokens"])) for r in traffic},
+        coverage=_coverage_of(attempts),
+        wasted_coverage=_coverage_of([part for part in attempts if _bought_nothing(part)]),
+        probe_coverage=_coverage_of([part for part in attempts if part["traffic"] == "probe"]),
+        by_traffic={name: float(r["tokens"]) for name, r in named.items()},
+        coverage_by_traffic={name: _share(r["known"], r["n"]) for name, r in named.items()},
     )
+
+
+def _coverage_of(parts: list[dict[str, Any]]) -> float | None:
+    return _share(sum(int(part["with_tokens"]) for part in parts), sum(int(part["attempts"]) for part in parts))
+
+
+def _bought_nothing(part: Mapping[str, Any]) -> bool:
+    """Whether the attempts of a group bought no usable answer (in SQL: `_SPENT_FOR_NOTHING`)."""
+    if part["traffic"] == "probe":
+        return True
+    return bool(part["verdict"]) and part["verdict"] != "unknown" and not (part["verdict"] == "usable" and part["decides"])
 
 
 def _criteria(coverage: Coverage, dialects: list[str]) -> dict[str, Criterion]:

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.program import QUIETBURN, T0, Done, call, environment, jsonl, late, run, run_all, write
@@ -157,7 +158,7 @@ def test_a_secret_in_private_text_appears_in_no_output(tmp_path: Path) -> None:
 def test_what_a_caller_wrote_stands_in_no_store_no_temporary_file_and_no_written_file(tmp_path: Path, ending: str) -> None:
     spill = tmp_path / "tmp"
     spill.mkdir()
-    secrets = [
+    secrets: list[dict[str, Any]] = [
         {"prompt": CANARY, "messages": [{"content": CANARY}], "answer": CANARY, "prefix": f"{CANARY} at 2026-09-08T02:14:00Z"},
         {"error": f"upstream said {CANARY}", "reason": f"refused: {CANARY}", "finish_reason": f"a b {CANARY}", CANARY: 1},
         {"route": f"/v1/complete?key={CANARY}", "user_agent": f"curl/8 ({CANARY})"},

@@ -24,6 +24,11 @@ DAMAGED = (
     "can't be decompressed; it is not a {0} file, or it is cut or damaged. "
     "Copy it again, or rename it without {0} if it is plain text."
 )
+BOMB = 100 << 20
+EXPANDS = (
+    "expands to more than 200 times its size; it looks like a decompression bomb. Decompress it yourself if you trust it, "
+    "and name the result."
+)
 RANDOM = random.Random(7).randbytes(5000)  # noqa: S311 - bytes, not secrets
 
 
@@ -67,6 +72,8 @@ INPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "random.jsonl.zst": (lambda path: path.write_bytes(RANDOM), DAMAGED.format(".zst")),
     "plain.jsonl.zst": (lambda path: path.write_bytes(NIGHT), DAMAGED.format(".zst")),
     "cut.jsonl.zst": (lambda path: path.write_bytes(_zstd(NIGHT)[:-3]), DAMAGED.format(".zst")),
+    "bomb.jsonl.gz": (lambda path: path.write_bytes(gzip.compress(NIGHT + b"\n" * BOMB)), EXPANDS),
+    "bomb.jsonl.zst": (lambda path: path.write_bytes(_zstd(NIGHT + b" " * BOMB)), EXPANDS),
     "objects.jsonl": (
         lambda path: path.write_bytes(b'{"name":"x","colour":"red"}\n{"name":"y","colour":"blue"}\n'),
         "no known dialect fits its lines. Nearest is ",

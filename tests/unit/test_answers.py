@@ -326,12 +326,16 @@ def test_tokens_are_what_was_billed_else_the_sum_and_waste_is_what_bought_nothin
         answer(32, 33, actual_tokens=40, request_id="r", traffic="user"),
         answer(34, 35, actual_tokens=60, request_id="r", traffic="user"),
         answer(40, 41, actual_tokens=10000, traffic="probe"),
+        failure(500, 50, 51, traffic="user"),
     ]  # fmt: skip
     tokens = rates_of(tmp_path, events).tokens
     assert tokens.all == 100 + 50 + 1000 + 5 + 40 + 60 + 10000
-    assert tokens.coverage == 7 / 8
+    assert tokens.coverage == 7 / 9
     assert tokens.wasted == 1000 + 5 + 60 + 10000
+    assert tokens.wasted_coverage == 4 / 5  # late, failed, a second answer, a probe; the last failure does not say
     assert tokens.probe == 10000
+    assert tokens.probe_coverage == 1
+    assert tokens.coverage_by_traffic == {"user": 6 / 8, "probe": 1}
     assert tokens.by_traffic == {"user": 1255, "probe": 10000}
 
 

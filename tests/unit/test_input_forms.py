@@ -97,3 +97,14 @@ def test_inventions_of_failed_attempts_are_counted_in_a_notice(tmp_path: Path) -
     said = [notice for notice in report.notices if "time of 0" in notice]
     assert [notice.partition(";")[0] for notice in said] == ["2 failed attempts report a time of 0"]
     assert report.ledger.invalid_values == 0
+
+
+@pytest.mark.parametrize("nuls", [100, 17 << 20, 40 << 20])
+def test_a_record_behind_a_run_of_nuls_of_any_length_is_kept(nuls: int, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(b"\0" * nuls + jsonl([{"ts": T0, "status": 200}, {"ts": T0 + 1, "status": 200}]))
+
+    report = analyze([str(path)], Request(rules=()))
+
+    assert (report.ledger.lines, report.ledger.events, report.ledger.quarantined) == (2, 2, 0)
+    assert [notice for notice in report.notices if notice.startswith("Leading NUL bytes were skipped in 1 lines")]

@@ -12,6 +12,7 @@ MAX_NESTING = 256
 _BOM = b"\xef\xbb\xbf"
 _FEED, _OPEN, _CLOSE, _BRACKET = b"\n{}["
 _BLANK = b" \t\r\n\v\f"
+_NOTHING = _BLANK + b"\0"
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,10 @@ def blocks(stream: BinaryIO, first_line: int = 1, first_offset: int = 0) -> Iter
         cut = chunk.rfind(b"\n") + 1
         if cut == 0:
             rest += chunk
+            if len(rest) > MAX_LINE_BYTES and rest.startswith(b"\0"):
+                # A log truncated in place may begin with gigabytes of NULs: one of them tells as much.
+                kept = b"\0" + rest.lstrip(b"\0")
+                offset, rest = offset + len(rest) - len(kept), kept
             if len(rest) <= MAX_LINE_BYTES:
                 continue
             passed, length, chunk = _skip_line(stream, rest)
@@ -154,6 +159,11 @@ def _is_utf8(data: bytes) -> bool:
 
 def _split_line_by_line(block: Block) -> SplitBlock:
     result = SplitBlock(None)
+    if not block.is_last and not block.data.translate(None, _NOTHING):
+        # Millions of blank lines cost no list of lines.
+        result.lines = result.blank = block.feeds
+        result.leading_nuls = block.data.count(b"\n\0") + block.data.startswith(b"\0")
+        return result
     texts: list[bytes] = []
     numbers: list[int] = []
     offsets: list[int] = []

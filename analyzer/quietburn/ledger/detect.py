@@ -77,33 +77,49 @@ class Rejoined(io.RawIOBase):
         return self._rest.read(size)
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """An opened ledger: its stream, lines from across it, the head that was read, and the NULs before that."""
+
+    stream: BinaryIO
+    lines: list[bytes]
+    head: bytes
+    passed: int
+
+
 @contextmanager
-def sampled(ledger: LedgerFile) -> Iterator[tuple[BinaryIO, list[bytes], bytes]]:
-    """Open a ledger and return its stream with lines from across the file, and the head that was read.
+def sampled(ledger: LedgerFile) -> Iterator[Sampled]:
+    """Open a ledger, read its head, and take lines from across the file.
 
     Of standard input and compressed files only the head is looked at. Raises InputError for an
     empty one.
     """
     with opened(ledger) as stream:
-        head = _read_head(stream)
+        passed, head = _read_head(stream)
         if not head:
             raise EmptyLedgerError(f"{ledger.label}: is empty; there is nothing to analyze.")
         lines = head.split(b"\n")
         if len(head) >= _HEAD_BYTES:
             lines.pop()
         chosen = lines[:200] + lines[200 :: max(1, len(lines) // _LINES_A_SPOT)]
-        yield cast(BinaryIO, Rejoined(head, stream)), chosen + _spots(ledger), head
+        yield Sampled(cast(BinaryIO, Rejoined(head, stream)), chosen + _spots(ledger), head, passed)
 
 
-def _read_head(stream: BinaryIO) -> bytes:
-    """Read the first MiB, and on to the end of the first line where that is longer."""
-    head = b""
+def _read_head(stream: BinaryIO) -> tuple[int, bytes]:
+    """Read the first MiB, and on to the end of the first line where that is longer.
+
+    Of NULs that a ledger begins with, however many, one is kept: returns how many were passed.
+    """
+    passed, head = 0, b""
     while len(head) < _HEAD_BYTES or (b"\n" not in head and len(head) <= MAX_LINE_BYTES):
         part = stream.read(_HEAD_BYTES)
         if not part:
             break
         head += part
-    return head
+        if head.startswith(b"\0"):
+            kept = b"\0" + head.lstrip(b"\0")
+            passed, head = passed + len(head) - len(kept), kept
+    return passed, head
 
 
 def _spots(ledger: LedgerFile) -> list[bytes]:

@@ -14,7 +14,7 @@ from quietburn.errors import InputError
 from quietburn.ledger import store
 from quietburn.ledger.blocks import Block, LongLine, blocks
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.detect import Detection, EmptyLedgerError, Rejoined, detect, sampled
+from quietburn.ledger.detect import Detection, EmptyLedgerError, Rejoined, Sampled, detect, sampled
 from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.inputs import LedgerFile, label_of
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE, Inserter, Parsed, Reader, sort_tables
@@ -115,26 +115,27 @@ class Loader:
                 self.mappings[mapping.dialect.name] = mapping
 
     def _load_new(self, ledger: LedgerFile, progress: Progress | None) -> FileCounts:
-        with sampled(ledger) as (stream, sample, head):
+        with sampled(ledger) as opened:
             known = list(store.remembered_files(self.connection)) if ledger.path else []
             for file in known:
-                if file.starts_like(head, place_of(ledger)):
+                if file.starts_like(opened.head, place_of(ledger)):
                     with store.resumed(ledger, file) as place:
                         if place is not None:
-                            return self._load_grown(ledger, file, place, sample, head, progress)
+                            return self._load_grown(ledger, file, place, opened, progress)
             if any(file.path == place_of(ledger) for file in known):
                 self.notes.append(
                     f"{ledger.label}: holds other lines than when it was loaded (rotated or rewritten); the earlier ones stay "
                     "in the store, as a file of their own."
                 )
-            detection = detect(ledger, sample, self.known, forced=self.forced)
+            detection = detect(ledger, opened.lines, self.known, forced=self.forced)
             counts = FileCounts(ledger.label, detection.main, detection.why, self._next_id)
             self._next_id += 1
-            self._load_from(ledger, stream, detection, counts, Place(1, 0, b""), head, progress)
+            start = Place(1, opened.passed, b"")
+            self._load_from(ledger, opened.stream, detection, counts, start, opened.head, progress)
             return counts
 
     def _load_grown(
-        self, ledger: LedgerFile, file: store.Remembered, place: store.Resumed, sample: list[bytes], head: bytes,
+        self, ledger: LedgerFile, file: store.Remembered, place: store.Resumed, opened: Sampled,
         progress: Progress | None,
     ) -> FileCounts:
         """Add what stands behind the place up to which a file was read; nothing where it has not grown."""
@@ -146,9 +147,9 @@ class Loader:
         if file.open_line is not None:  # it is read again, whole
             for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
                 self.connection.execute(f"DELETE FROM {table} WHERE file_id = {counts.file_id} AND line = {file.open_line}")
-        detection = detect(ledger, sample, self.known, forced=self.forced)
+        detection = detect(ledger, opened.lines, self.known, forced=self.forced)
         start = Place(counts.lines + 1, file.resume_at, place.tail)
-        self._load_from(ledger, cast(BinaryIO, Rejoined(rest, place.stream)), detection, counts, start, head, progress)
+        self._load_from(ledger, cast(BinaryIO, Rejoined(rest, place.stream)), detection, counts, start, opened.head, progress)
         return counts
 
     def _load_from(

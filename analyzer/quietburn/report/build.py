@@ -135,8 +135,11 @@ def _rates(rates: Rates) -> model.RatesReport:
             all=known(rates.tokens.all),
             coverage=rates.tokens.coverage,
             wasted=known(rates.tokens.wasted),
+            wasted_coverage=rates.tokens.wasted_coverage,
             probe=known(rates.tokens.probe),
+            probe_coverage=rates.tokens.probe_coverage,
             by_traffic={name: tidy(number) for name, number in rates.tokens.by_traffic.items()},
+            coverage_by_traffic=rates.tokens.coverage_by_traffic,
         ),
         by_traffic=[
             model.TrafficReport(traffic=name or "unlabelled", attempts=attempts, successes=successes)

@@ -64,13 +64,20 @@ class CriterionReport(_Frozen):
 
 
 class TokensReport(_Frozen):
-    """Tokens spent at the generate route; `wasted` bought no usable answer."""
+    """Tokens spent at the generate route; `wasted` bought no usable answer.
+
+    Each sum stands with its coverage: the share of the attempts behind it that say how many they
+    took.
+    """
 
     all: Number | None
     coverage: float | None
     wasted: Number | None
+    wasted_coverage: float | None
     probe: Number | None
+    probe_coverage: float | None
     by_traffic: dict[str, Number]
+    coverage_by_traffic: dict[str, float | None]
 
 
 class TrafficReport(_Frozen):

@@ -133,15 +133,20 @@ def _bar(label: str, count: int, whole: int, style: str = "") -> Text:
     return Text(f"    {label:<16}{count:>10,}  ", style=style) + Text("█" * max(cells, 1 if count else 0), style=style or "cyan")
 
 
+def _of_fewer(coverage: float | None) -> str:
+    """Return how many of the attempts behind a sum are in it, where that is not all of them."""
+    return "" if coverage in (None, 1.0) else f" ({percent(coverage)} of those say how many)"
+
+
 def _tokens(rates: RatesReport) -> Lines:
     tokens = rates.tokens
     if not tokens.coverage:
         return
     parts = [f"{number(tokens.all)} tokens"]
     if tokens.wasted:
-        parts.append(f"{number(tokens.wasted)} bought no usable answer")
+        parts.append(f"{number(tokens.wasted)} bought no usable answer{_of_fewer(tokens.wasted_coverage)}")
     if tokens.probe:
-        parts.append(f"{number(tokens.probe)} went to probes")
+        parts.append(f"{number(tokens.probe)} went to probes{_of_fewer(tokens.probe_coverage)}")
     yield _plain(f"  {', '.join(parts)} ({percent(tokens.coverage)} of attempts say how many)")
 
 
