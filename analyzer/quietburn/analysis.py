@@ -13,7 +13,8 @@ from quietburn.engine.derive import DeadlineDefault, Settings
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.errors import ConfigError, InputError, UsageError
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.inputs import LedgerFile, find_ledgers
+from quietburn.ledger.cpu import by_minute, read_cpu
+from quietburn.ledger.inputs import LedgerFile, find_ledgers, label_of
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.mapping import shipped_mappings
 from quietburn.notices import notices_for
@@ -31,7 +32,7 @@ class Request:
 
     `dialect` forces a shipped dialect, `mapping` offers one more; `settings` are
     `RULE.PARAMETER=NUMBER`; `zone` is the zone of times that name none; `store` a DuckDB file
-    that keeps what is loaded (without ledgers it is what gets analyzed).
+    that keeps what is loaded (without ledgers it is what gets analyzed); `cpu` a file of CPU use.
     """
 
     config: Config = field(default_factory=Config)
@@ -46,6 +47,7 @@ class Request:
     threads: int | None = None
     memory_limit: str = MEMORY_LIMIT
     store: Path | None = None
+    cpu: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,15 @@ def analyzing(
         zone=request.zone, known=known, forced=forced, threads=request.threads, memory_limit=request.memory_limit,
         database=request.store,
     ) as engine:
+        cpu = read_cpu(request.cpu, request.zone) if request.cpu else None
         engine.load(ledgers, progress)
         _refuse_without_requests(engine.files)
         dialects = frozenset(engine.loader.mappings)
         settings = _settings(request, engine)
         engine.prepare(settings)
+        if cpu is not None:
+            engine.take_cpu(by_minute(cpu.samples))
+            engine.loader.notes += cpu.notices(label_of(str(request.cpu)))
         rules = [(rule, _values(rule, dialects, request.config, given)) for rule in chosen]
         results = classify(engine, rules, _cannot_tell(engine.loader.mappings))
         rates = measure_rates(engine, engine.coverage, settings)

@@ -50,6 +50,7 @@ def analyze(
     skip: options.Skip = None,
     config: options.ConfigFile = None,
     db: options.Store = None,
+    cpu: Annotated[Path | None, typer.Option(help="CPU use: CSV (ts,cpu_pct[,backend]) or a query_range answer.")] = None,
     fail_on: Annotated[FailOn, typer.Option(help="Exit 1 on findings of this severity or worse.")] = FailOn.NEVER,
     max_quarantined: options.MaxQuarantined = "5%",
     quarantine: Annotated[Path | None, typer.Option(help="Write each refused line's place and reason here.")] = None,
@@ -69,7 +70,7 @@ def analyze(
         raise UsageError("--show-raw: name the file for the refused lines with --quarantine FILE.")
     request = options.request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
-        only=only, skip=skip, config=config, store=db,
+        only=only, skip=skip, config=config, store=db, cpu=cpu,
     )
     report = _analyzed(ledgers or [], request, quarantine, quiet=quiet, show_raw=show_raw)
     if verbose and not quiet:

@@ -39,6 +39,7 @@ def request_from(
     skip: list[str] | None = None,
     config: Path | None = None,
     store: Path | None = None,
+    cpu: Path | None = None,
 ) -> "Request":
     """Return what the shared flags ask for. Raises QuietburnError naming the flag."""
     from quietburn.config import load_config
@@ -62,6 +63,7 @@ def request_from(
         only=tuple(only or ()),
         skip=tuple(skip or ()),
         store=store,
+        cpu=cpu,
     )
 
 

@@ -1,5 +1,6 @@
 """What a rule needs of an engine: run one SELECT over `events` and `minutes`, give Arrow back."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,6 +19,11 @@ class Engine(Protocol):
 
     def with_rows(self, name: str, rows: pa.Table) -> None:
         """Give rows to the engine under a name."""
+        ...
+
+    @property
+    def side_gauges(self) -> Mapping[str, str]:
+        """Return gauges that come from elsewhere: column of the ledger -> table of (backend, minute, value)."""
         ...
 
     def carries(self, field: str) -> bool:

@@ -2,7 +2,7 @@
 
 import shutil
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +17,7 @@ from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.load import Loader
-from quietburn.ledger.mapping import Mapping
+from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
 from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids, find_counted_lines
 from quietburn.ledger.store import check_version
@@ -27,7 +27,7 @@ class DuckEngine:
     """One run's events in an in-memory DuckDB; a context manager that leaves nothing behind."""
 
     def __init__(
-        self, *, zone: str | None = None, known: tuple[Mapping, ...], forced: Mapping | None = None,
+        self, *, zone: str | None = None, known: tuple[Dialect, ...], forced: Dialect | None = None,
         threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None,
     ) -> None:
         self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit, database=database)
@@ -43,6 +43,7 @@ class DuckEngine:
         self.coverage = derive.Coverage()
         self.conflicting_ids = 0
         self._carried: dict[str, bool] = {}
+        self._side_gauges: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -94,9 +95,20 @@ class DuckEngine:
         (row,) = self.connection.execute(f"SELECT {asked} FROM {source}").fetchall()
         return dict(zip(sorted(columns), row, strict=True))
 
+    @property
+    def side_gauges(self) -> Mapping[str, str]:
+        """Return gauges that come from elsewhere: column of the ledger -> table of (backend, minute, value)."""
+        return self._side_gauges
+
+    def take_cpu(self, means: list[tuple[str, int, float]]) -> None:
+        """Take CPU use by backend and minute from elsewhere."""
+        backends, minutes, values = zip(*means, strict=True)
+        self.with_rows("cpu_minutes", pa.table({"backend": backends, "minute": pa.array(minutes, pa.int64()), "value": values}))
+        self._side_gauges["cpu_pct"] = "cpu_minutes"
+
     def carries(self, field: str) -> bool:
-        """Whether any event of the run has a value in this column."""
-        return bool(self._carried.get(field, False))
+        """Whether any event of the run has a value in this column, or a gauge from elsewhere stands for it."""
+        return bool(self._carried.get(field, False)) or field in self._side_gauges
 
     def select(self, sql: str) -> pa.Table:
         """Run one SELECT. Raises EngineError."""

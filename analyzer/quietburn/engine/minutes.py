@@ -4,7 +4,7 @@ The grid is Prometheus's: the value at minute t covers (t - window, t]. A subjec
 each minute with events, and for as many minutes after it as the longest window.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quietburn.engine.base import Engine
@@ -54,7 +54,33 @@ def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> R
         for column in gauges.values()
     )
     engine.make_table(GAUGES, f"SELECT backend, minute{means} FROM {MINUTES} GROUP BY backend, minute")
+    for value, table in engine.side_gauges.items():
+        if value in gauges:
+            _take_from_elsewhere(engine, gauges, value, table)
     return Reduction(sums | {f"avg({value})": column for value, column in gauges.items()})
+
+
+def _take_from_elsewhere(engine: Engine, gauges: Mapping[str, str], value: str, table: str) -> None:
+    """Put a gauge's means from elsewhere in the place of the ledger's, minute by minute.
+
+    Means without a backend are those of every backend that has none of its own.
+    """
+    column = gauges[value]
+    others = "".join(f", g.{name} AS {name}" for name in gauges.values() if name != column)
+    engine.make_table(
+        "side_gauge",
+        "SELECT b.backend AS backend, s.minute AS minute, "
+        "COALESCE(avg(CASE WHEN s.backend = b.backend THEN s.value END), avg(s.value)) AS value "
+        f"FROM {table} s JOIN (SELECT DISTINCT backend FROM {MINUTES}) b ON s.backend = b.backend OR s.backend = '' "
+        "GROUP BY b.backend, s.minute",
+    )
+    engine.make_table(
+        "gauges_of_both",
+        f"SELECT COALESCE(g.backend, s.backend) AS backend, COALESCE(g.minute, s.minute) AS minute{others}, "
+        f"COALESCE(s.value, g.{column}) AS {column} FROM {GAUGES} g FULL JOIN side_gauge s "
+        "ON g.backend = s.backend AND g.minute = s.minute",
+    )
+    engine.make_table(GAUGES, "SELECT * FROM gauges_of_both")
 
 
 def _sum_of(value: str) -> str:
