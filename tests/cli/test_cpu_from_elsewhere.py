@@ -17,7 +17,8 @@ ONLY = ("--only", "stuck-worker", "--only", "saturation", "--format", "json")
 def split(folder: Path) -> list[dict[str, Any]]:
     """Write the stuck worker's ledger without its CPU; return what it said of it."""
     events = [json.loads(line) for line in FIRES.read_text().splitlines()]
-    told = [{"ts": event["ts"], "cpu_pct": event["cpu_pct"], "backend": event["backend"]} for event in events if "cpu_pct" in event]
+    names = ("ts", "cpu_pct", "backend")
+    told = [{name: event[name] for name in names} for event in events if "cpu_pct" in event]
     write(folder / "without.jsonl", [{k: v for k, v in event.items() if k != "cpu_pct"} for event in events])
     write(folder / "with.jsonl", events)
     return told
