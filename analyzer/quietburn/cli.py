@@ -12,6 +12,7 @@ from quietburn.commands.alerts import alerts as alerts_command
 from quietburn.commands.analyze import analyze as analyze_command
 from quietburn.commands.backtest import backtest as backtest_command
 from quietburn.commands.compare import compare as compare_command
+from quietburn.commands.demo import demo as demo_command
 from quietburn.commands.gate import gate as gate_command
 from quietburn.commands.nights import nights as nights_command
 from quietburn.commands.options import say
@@ -103,6 +104,7 @@ def fingerprint(
 
 app.command("analyze")(analyze_command)
 app.command("nights")(nights_command)
+app.command("demo")(demo_command)
 app.command("alerts")(alerts_command)
 app.command("backtest")(backtest_command)
 app.command("gate")(gate_command)

@@ -22,3 +22,11 @@ def samples_dir() -> Path:
     package = Path(__file__).resolve().parent
     shipped = package / "sample_ledgers"
     return shipped if shipped.is_dir() else package.parents[1] / "fixtures" / "rules"
+
+
+@cache
+def demo_night() -> Path:
+    """Return the compressed ledger of `quietburn demo`."""
+    package = Path(__file__).resolve().parent
+    shipped = package / "demo_night.jsonl.gz"
+    return shipped if shipped.is_file() else package.parents[1] / "fixtures" / "ledgers" / "demo_night.jsonl.gz"
