@@ -54,7 +54,7 @@ def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[
 
 def conserved(counts: FileCounts) -> bool:
     """Whether every physical line was accounted for once."""
-    parts = counts.events + counts.not_a_request + counts.duplicates + counts.quarantined + counts.blank
+    parts = counts.used + counts.not_a_request + counts.duplicates + counts.quarantined + counts.blank
     return counts.lines == parts
 
 

@@ -6,13 +6,15 @@ from typing import BinaryIO
 
 import numpy as np
 
+from quietburn.ledger.reasons import Fault
+
 BLOCK_BYTES = 4 << 20
 MAX_LINE_BYTES = 16 << 20
 MAX_NESTING = 256
 _BOM = b"\xef\xbb\xbf"
 _FEED, _OPEN, _CLOSE, _BRACKET = b"\n{}["
-_BLANK = b" \t\r\n\v\f"
-_NOTHING = _BLANK + b"\0"
+BLANK = b" \t\r\n\v\f"
+_NOTHING = BLANK + b"\0"
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Block:
     offset: int
     is_last: bool
     feeds: int
+    ready: "SplitBlock | None" = None  # sorted already: its lines were wrapped
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,12 @@ class Line:
     offset: int
     data: bytes
     unfinished: bool = False  # the file ends within it
+    length: int | None = None  # of the physical line, where the bytes are only what it carries
+
+    @property
+    def size(self) -> int:
+        """Return the physical line's length without its line end."""
+        return len(self.data) if self.length is None else self.length
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class Segment:
     data: bytes
     numbers: list[int] | range
     offsets: list[int] | None  # None: computed from the data when someone asks
+    lengths: list[int] | None = None  # of the physical lines, where the data is only what they carry
 
 
 @dataclass
@@ -63,6 +73,9 @@ class SplitBlock:
     blank: int = 0
     lines: int = 0
     leading_nuls: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    other_text: int = 0  # lines whose wrapper carries no record at all
+    joins: list[tuple[int, int, int, int]] = field(default_factory=list)  # see `joins.py`
 
 
 def blocks(stream: BinaryIO, first_line: int = 1, first_offset: int = 0) -> Iterator[Block | LongLine]:
@@ -129,15 +142,17 @@ def _skip_line(stream: BinaryIO, begun: bytes) -> tuple[int, int, bytes]:
 
 def split_block(block: Block) -> SplitBlock:
     """Sort a block's lines; the common case, all plain, costs a few byte searches only."""
+    if block.ready is not None:
+        return block.ready
     data = block.data
     feeds = block.feeds
-    if not block.is_last and len(data) <= MAX_LINE_BYTES and _all_plain(data, feeds):
+    if not block.is_last and len(data) <= MAX_LINE_BYTES and all_plain(data, feeds):
         numbers = range(block.first_line, block.first_line + feeds)
         return SplitBlock(Segment(data, numbers, None), lines=feeds)
     return _split_line_by_line(block)
 
 
-def _all_plain(data: bytes, feeds: int) -> bool:
+def all_plain(data: bytes, feeds: int) -> bool:
     """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
     if not (data.startswith(b"{") and data.endswith(b"}\n")):
         return False
@@ -177,9 +192,9 @@ def _split_line_by_line(block: Block) -> SplitBlock:
         offset += len(piece) + 1
         text = piece.rstrip(b"\r")
         result.leading_nuls += text[:1] == b"\0"
-        if not text.lstrip(b"\0").strip(_BLANK):
+        if not text.lstrip(b"\0").strip(BLANK):
             result.blank += 1
-        elif _is_plain(text):
+        elif is_plain(text):
             texts.append(text)
             numbers.append(number)
             offsets.append(start)
@@ -192,7 +207,8 @@ def _split_line_by_line(block: Block) -> SplitBlock:
     return result
 
 
-def _is_plain(text: bytes) -> bool:
+def is_plain(text: bytes) -> bool:
+    """Whether a line is one `{...}` to the eye of a byte search, in valid UTF-8, without deep nesting."""
     if text[:1] != b"{" or text[-1:] != b"}" or len(text) > MAX_LINE_BYTES:
         return False
     if len(text) > MAX_NESTING and text.count(b"{") + text.count(b"[") > MAX_NESTING:
@@ -210,4 +226,13 @@ def segment_lines(segment: Segment, block_offset: int) -> list[Line]:
         for piece in pieces:
             offsets.append(place)
             place += len(piece) + 1
-    return [Line(n, o, p) for n, o, p in zip(segment.numbers, offsets, pieces, strict=True)]
+    if segment.lengths is None:
+        return [Line(n, o, p) for n, o, p in zip(segment.numbers, offsets, pieces, strict=True)]
+    places = zip(segment.numbers, offsets, pieces, segment.lengths, strict=True)
+    return [Line(n, o, p, length=length) for n, o, p, length in places]
+
+
+def all_lines(block: Block) -> list[Line]:
+    """Return a block's lines one by one, plain and odd ones, with their places."""
+    split = split_block(block)
+    return [*split.odd, *(segment_lines(split.plain, block.offset) if split.plain is not None else [])]

@@ -15,10 +15,13 @@ class FileCounts:
     dialect: str
     why: str
     file_id: int = 0
+    wrapper: str = ""
     dialects: tuple[str, ...] = ()
     lines: int = 0
     events: int = 0
+    joined: int = 0  # further lines of events that were written in parts
     not_a_request: int = 0
+    other_text: int = 0  # of these: texts in a wrapper that are no JSON
     quarantined: int = 0
     incomplete_last_line: bool = False
     blank: int = 0
@@ -35,6 +38,11 @@ class FileCounts:
         """Count lines whose time is a number in this unit."""
         if lines:
             self.time_units[unit] = self.time_units.get(unit, 0) + lines
+
+    @property
+    def used(self) -> int:
+        """Return how many lines the events were written in."""
+        return self.events + self.joined
 
     def stored(self) -> dict[str, Any]:
         """Return the counts as a store keeps them: without what a caller may have written."""

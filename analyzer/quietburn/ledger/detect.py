@@ -14,6 +14,8 @@ from quietburn.ledger.inputs import LedgerFile, opened
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.rawcolumns import RawKind
 from quietburn.ledger.schema import FastSchema, Source, number_kind
+from quietburn.ledger.unwrapping import sample_payloads
+from quietburn.ledger.wrappers import Wrapper, wrapper_of
 
 _HEAD_BYTES = 1 << 20
 _SPOTS = 8
@@ -37,6 +39,7 @@ class Detection:
     main: str
     why: str
     sample: list[Members] = field(default_factory=list, repr=False)
+    wrapper: Wrapper | None = None
 
     def fast_schema(self) -> FastSchema:
         """Return a schema for the fast way, learnt from the sample: each key as it is mostly written."""
@@ -142,13 +145,16 @@ def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *
     Raises InputError when no line is a JSON object, or when no dialect fits: then with the
     nearest dialect and what it missed.
     """
-    sample = _parse(lines)
+    wrapper = wrapper_of(lines)
+    sample = _parse(lines if wrapper is None else sample_payloads(lines, wrapper))
+    wrapped = f"its lines are wrapped {wrapper.words}; " if wrapper else ""
     if not sample:
+        carried = f", nor is what they carry ({wrapped.removesuffix('; ')})" if wrapped else ""
         raise InputError(
-            f"{ledger.label}: none of the lines sampled across it is a JSON object; a ledger is JSON, one object a line."
+            f"{ledger.label}: none of the lines sampled across it is a JSON object{carried}; a ledger is JSON, one object a line."
         )
     if forced is not None:
-        return Detection((forced,), _source((forced,)), forced.dialect.name, "it was asked for", sample)
+        return Detection((forced,), _source((forced,)), forced.dialect.name, f"{wrapped}it was asked for", sample, wrapper)
     fits = Counter(name for members in sample if (name := _first_fit(members, known)))
     if not fits:
         raise InputError(f"{ledger.label}: {_nearest(sample, known)}")
@@ -157,7 +163,7 @@ def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *
     mappings = tuple(m for m in known if m.dialect.name in chosen)
     main = fits.most_common(1)[0][0]
     why = ", ".join(f"{count} of {len(sample)} sampled lines fit {name}" for name, count in fits.most_common())
-    return Detection(mappings, _source(mappings), main, why, sample)
+    return Detection(mappings, _source(mappings), main, wrapped + why, sample, wrapper)
 
 
 def _parse(lines: list[bytes]) -> list[Members]:

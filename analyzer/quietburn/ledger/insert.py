@@ -11,15 +11,16 @@ from itertools import chain
 import duckdb
 import pyarrow as pa
 
-from quietburn.ledger.blocks import Block, LongLine
+from quietburn.ledger.blocks import Block, LongLine, all_lines
 from quietburn.ledger.convert import Conversion, build, recognises, recognition_proof
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.events import BY_NAME
+from quietburn.ledger.joins import Joins
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.proofs import microseconds
-from quietburn.ledger.raw import Fault, RawBlock
+from quietburn.ledger.raw import RawBlock
 from quietburn.ledger.rawcolumns import CLOCK, RawKind, raw_name
-from quietburn.ledger.reasons import LineFault
+from quietburn.ledger.reasons import Fault, LineFault
 from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
 from quietburn.ledger.times import TimeUnit
@@ -108,6 +109,7 @@ class _Rest:
     tables: list[tuple[bool, pa.Table]] = field(default_factory=list)  # whether clean, table
     faults: list[Fault] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    joins: Joins = field(default_factory=Joins)
     rows: int = 0
 
     def add(self, table: pa.Table, *, clean: bool) -> None:
@@ -116,7 +118,7 @@ class _Rest:
 
     @property
     def is_full(self) -> bool:
-        return self.rows + len(self.faults) >= _BATCH_ROWS
+        return self.rows + len(self.faults) + len(self.joins.rows) >= _BATCH_ROWS
 
 
 class Inserter:
@@ -163,6 +165,9 @@ class Inserter:
         counts.incomplete_last_line |= any(fault.code is LineFault.INCOMPLETE_LAST_LINE for fault in raw.faults)
         for key, count in raw.unknown.counts.items():
             counts.unknown.add(key, count, raw.unknown.first_lines[key])
+        counts.not_a_request += raw.other_text
+        counts.other_text += raw.other_text
+        rest.joins.rows += raw.joins
         rest.faults += raw.faults
         for table in item.others:
             rest.add(table, clean=False)
@@ -214,6 +219,7 @@ class Inserter:
                 self._stream(tables[0], iter(tables[1:]))
             else:
                 self._insert_checked(pa.concat_tables(tables), rest.blocks)
+        rest.joins.settle(self.connection, self.counts, EVENTS_TABLE, QUARANTINE_TABLE)
 
     def _insert_checked(self, table: pa.Table, blocks: list[Block]) -> None:
         """Turn one raw table into events, dialect by dialect."""
@@ -315,6 +321,9 @@ def _places(blocks: list[Block], wanted: set[int]) -> dict[int, tuple[int, int]]
     """Return byte offset and length of physical lines, by number."""
     found: dict[int, tuple[int, int]] = {}
     for block in blocks:
+        if block.ready is not None:
+            found |= {line.number: (line.offset, line.size) for line in all_lines(block) if line.number in wanted}
+            continue
         offset = block.offset
         for index, piece in enumerate(block.data.split(b"\n")):
             number = block.first_line + index

@@ -16,13 +16,13 @@ from quietburn.ledger.blocks import Block, LongLine, blocks
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.detect import Detection, EmptyLedgerError, Rejoined, Sampled, detect, sampled
 from quietburn.ledger.events import BY_NAME
-from quietburn.ledger.inputs import LedgerFile, label_of
+from quietburn.ledger.inputs import LedgerFile, label_of, opened
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE, Inserter, Parsed, Reader, sort_tables
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.places import End, Place
 from quietburn.ledger.raw import read_block
 from quietburn.ledger.repeats import EVENTS_TABLE
-from quietburn.ledger.schema import FastSchema
+from quietburn.ledger.unwrapping import unwrapped
 
 _BLOCKS_AHEAD = 24  # parsed while a batch is inserted; about 100 MiB of text at most
 
@@ -115,27 +115,27 @@ class Loader:
                 self.mappings[mapping.dialect.name] = mapping
 
     def _load_new(self, ledger: LedgerFile, progress: Progress | None) -> FileCounts:
-        with sampled(ledger) as opened:
+        with sampled(ledger) as sample:
             known = list(store.remembered_files(self.connection)) if ledger.path else []
             for file in known:
-                if file.starts_like(opened.head, place_of(ledger)):
+                if file.starts_like(sample.head, place_of(ledger)):
                     with store.resumed(ledger, file) as place:
                         if place is not None:
-                            return self._load_grown(ledger, file, place, opened, progress)
+                            return self._load_grown(ledger, file, place, sample, progress)
             if any(file.path == place_of(ledger) for file in known):
                 self.notes.append(
                     f"{ledger.label}: holds other lines than when it was loaded (rotated or rewritten); the earlier ones stay "
                     "in the store, as a file of their own."
                 )
-            detection = detect(ledger, opened.lines, self.known, forced=self.forced)
+            detection = detect(ledger, sample.lines, self.known, forced=self.forced)
             counts = FileCounts(ledger.label, detection.main, detection.why, self._next_id)
             self._next_id += 1
-            start = Place(1, opened.passed, b"")
-            self._load_from(ledger, opened.stream, detection, counts, start, opened.head, progress)
+            start = Place(1, sample.passed, b"")
+            self._load_from(ledger, sample.stream, detection, counts, start, sample.head, progress)
             return counts
 
     def _load_grown(
-        self, ledger: LedgerFile, file: store.Remembered, place: store.Resumed, opened: Sampled,
+        self, ledger: LedgerFile, file: store.Remembered, place: store.Resumed, sample: Sampled,
         progress: Progress | None,
     ) -> FileCounts:
         """Add what stands behind the place up to which a file was read; nothing where it has not grown."""
@@ -144,12 +144,26 @@ class Loader:
         if len(rest) <= file.end_at - file.resume_at:
             return dataclasses.replace(FileCounts.restored(file.counts), label=ledger.label)
         counts = dataclasses.replace(FileCounts.restored(file.ended_counts), label=ledger.label)
+        if counts.wrapper and (file.open_line is not None or file.counts["incomplete_last_line"]):
+            return self._load_again(ledger, counts, sample, progress)
         if file.open_line is not None:  # it is read again, whole
             for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
                 self.connection.execute(f"DELETE FROM {table} WHERE file_id = {counts.file_id} AND line = {file.open_line}")
-        detection = detect(ledger, opened.lines, self.known, forced=self.forced)
+        detection = detect(ledger, sample.lines, self.known, forced=self.forced)
         start = Place(counts.lines + 1, file.resume_at, place.tail)
-        self._load_from(ledger, cast(BinaryIO, Rejoined(rest, place.stream)), detection, counts, start, opened.head, progress)
+        self._load_from(ledger, cast(BinaryIO, Rejoined(rest, place.stream)), detection, counts, start, sample.head, progress)
+        return counts
+
+    def _load_again(
+        self, ledger: LedgerFile, before: FileCounts, sample: Sampled, progress: Progress | None
+    ) -> FileCounts:
+        """Read a file anew that ended within a wrapped line: its parts may stand far before its end."""
+        for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
+            self.connection.execute(f"DELETE FROM {table} WHERE file_id = {before.file_id}")
+        detection = detect(ledger, sample.lines, self.known, forced=self.forced)
+        counts = FileCounts(ledger.label, detection.main, detection.why, before.file_id)
+        with opened(ledger) as stream:
+            self._load_from(ledger, stream, detection, counts, Place(1, 0, b""), sample.head, progress)
         return counts
 
     def _load_from(
@@ -160,10 +174,11 @@ class Loader:
         for mapping in detection.mappings:
             self.mappings[mapping.dialect.name] = mapping
         counts.dialects = tuple(dict.fromkeys((*counts.dialects, *(m.dialect.name for m in detection.mappings))))
+        counts.wrapper = detection.wrapper.name if detection.wrapper else ""
         end = End(place.offset, place.offset, place.tail)
         inode = ledger.path.stat().st_ino if ledger.path else None
         reader = Reader(detection.mappings, self.forced is not None, self.zone)
-        arriving = self._passing(self._read(stream, detection.fast_schema(), reader, place), end, progress)
+        arriving = self._passing(self._read(stream, detection, reader, place), end, progress)
         inserter = Inserter(self.connection, self._columns, reader, counts)
         open_block: list[Parsed] = []
         inserter.insert(_ended(arriving, open_block))
@@ -197,16 +212,17 @@ class Loader:
             yield item
 
     def _read(
-        self, stream: BinaryIO, schema: FastSchema, reader: Reader, place: Place
+        self, stream: BinaryIO, detection: Detection, reader: Reader, place: Place
     ) -> Iterator[Parsed | LongLine]:
         """Parse blocks in threads and yield them in file order."""
+        schema = detection.fast_schema()
 
         def parse(block: Block) -> Parsed:
             return sort_tables(read_block(block, schema), reader)
 
         with ThreadPoolExecutor(self.threads) as pool:
             waiting: deque[Future[Parsed] | LongLine] = deque()
-            for block in blocks(stream, place.line, place.offset):
+            for block in unwrapped(blocks(stream, place.line, place.offset), detection.wrapper, pool):
                 waiting.append(block if isinstance(block, LongLine) else pool.submit(parse, block))
                 if len(waiting) > _BLOCKS_AHEAD:
                     yield _result(waiting.popleft())

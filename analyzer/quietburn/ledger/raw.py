@@ -17,7 +17,7 @@ from quietburn.ledger.careful import NumberText, Refused, as_float, as_time_deci
 from quietburn.ledger.events import Kind
 from quietburn.ledger.private import columns_of_text, private_columns
 from quietburn.ledger.rawcolumns import LINE_CHECK, PRIVATE_TYPES, RAW_TYPES, RawKind, raw_name
-from quietburn.ledger.reasons import LineFault
+from quietburn.ledger.reasons import Fault
 from quietburn.ledger.schema import FastSchema, Source, number_kind
 from quietburn.ledger.strict import strict_table
 
@@ -51,16 +51,6 @@ _FIELD_NAME = re.compile(r"^(?=.*[a-z])(?!(?:.*[0-9]){4})[A-Za-z_@][A-Za-z0-9_.@
 _MASKED = re.compile(r"\(a key of [0-9]+ characters\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A refused line: where it stands and why, without its bytes."""
-
-    line: int
-    offset: int
-    length: int
-    code: LineFault
-
-
 @dataclass
 class RawBlock:
     """A block as raw tables, with everything that is not in them counted or named."""
@@ -72,12 +62,17 @@ class RawBlock:
     lines: int = 0
     blank: int = 0
     leading_nuls: int = 0
+    other_text: int = 0
+    joins: list[tuple[int, int, int, int]] = field(default_factory=list)
 
 
 def read_block(block: Block, schema: FastSchema) -> RawBlock:
     """Turn a block into raw tables: the fast way where a line allows it, else the careful way."""
     split = split_block(block)
-    raw = RawBlock(block, lines=split.lines, blank=split.blank, leading_nuls=split.leading_nuls)
+    raw = RawBlock(
+        block, faults=list(split.faults), lines=split.lines, blank=split.blank, leading_nuls=split.leading_nuls,
+        other_text=split.other_text, joins=split.joins,
+    )
     odd = list(split.odd)
     if split.plain is not None:
         odd += _read_plain(raw, split, schema)
@@ -220,7 +215,7 @@ def _read_carefully(raw: RawBlock, lines: list[Line], source: Source, *, count_u
     for line in lines:
         parsed = parse_line(line, source.roles)
         if isinstance(parsed, Refused):
-            raw.faults.append(Fault(line.number, line.offset, len(line.data), parsed.code))
+            raw.faults.append(Fault(line.number, line.offset, line.size, parsed.code))
             continue
         row = _raw_row(parsed, source)
         rows.append((line.number, row))

@@ -21,6 +21,9 @@ class LineFault(StrEnum):
     TIME_OUT_OF_RANGE = "time_out_of_range"
     TIME_AMBIGUOUS = "time_ambiguous"
     INCOMPLETE_LAST_LINE = "incomplete_last_line"
+    WRAPPER_UNREADABLE = "wrapper_unreadable"
+    MESSAGE_LEFT_OUT = "message_left_out"
+    PART_WITHOUT_END = "part_without_end"
 
 
 LINE_FAULT_TEXT = {
@@ -38,7 +41,20 @@ LINE_FAULT_TEXT = {
     LineFault.TIME_OUT_OF_RANGE: "a time outside 2015 to 2100",
     LineFault.TIME_AMBIGUOUS: "a local time that happened twice or never (daylight saving)",
     LineFault.INCOMPLETE_LAST_LINE: "incomplete last line",
+    LineFault.WRAPPER_UNREADABLE: "not wrapped as the file's other lines are",
+    LineFault.MESSAGE_LEFT_OUT: "a message that journalctl left out for its length (export with --all)",
+    LineFault.PART_WITHOUT_END: "a part of a long line whose end is missing",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A refused line: where it stands and why, without its bytes."""
+
+    line: int
+    offset: int
+    length: int
+    code: LineFault
 
 
 class FieldFault(StrEnum):

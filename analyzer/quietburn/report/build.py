@@ -66,10 +66,11 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
     return model.LedgerReport(
         files=[_file(counts) for counts in files],
         lines=total("lines"),
-        used=total("events"),
+        used=total("used"),
         events=total("events"),
         quarantined=total("quarantined"),
         not_a_request=total("not_a_request"),
+        not_a_request_kinds=_kinds(total("not_a_request"), total("other_text")),
         blank=total("blank"),
         duplicates=total("duplicates"),
         conflicting_ids=engine.conflicting_ids,
@@ -81,16 +82,22 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
     )
 
 
+def _kinds(lines: int, texts: int) -> dict[str, int]:
+    kinds = {"record of no dialect": lines - texts, "text that is no JSON": texts}
+    return {kind: count for kind, count in kinds.items() if count}
+
+
 def _file(counts: FileCounts) -> model.FileReport:
     return model.FileReport(
         path=counts.label,
         dialect=counts.dialect,
         detected_because=counts.why,
         lines=counts.lines,
-        used=counts.events,
+        used=counts.used,
         events=counts.events,
         quarantined=counts.quarantined,
         not_a_request=counts.not_a_request,
+        not_a_request_kinds=_kinds(counts.not_a_request, counts.other_text),
         blank=counts.blank,
         duplicates=counts.duplicates,
     )

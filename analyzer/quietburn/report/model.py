@@ -33,6 +33,7 @@ class FileReport(_Frozen):
     events: int
     quarantined: int
     not_a_request: int
+    not_a_request_kinds: dict[str, int]
     blank: int
     duplicates: int
 
@@ -46,6 +47,7 @@ class LedgerReport(_Frozen):
     events: int
     quarantined: int
     not_a_request: int
+    not_a_request_kinds: dict[str, int]
     blank: int
     duplicates: int
     conflicting_ids: int

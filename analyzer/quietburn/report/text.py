@@ -245,8 +245,10 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
         if len(report.quarantine) > len(shown):
             left = len(report.quarantine) - len(shown)
             yield _plain(f"    and {left:,} more; --verbose or --format json names them all", "dim")
+    texts = ledger.not_a_request_kinds.get("text that is no JSON")
+    no_request = f"not a request ({texts:,} of them text that is no JSON)" if texts else "not a request"
     also = {
-        "not a request": ledger.not_a_request, "duplicates": ledger.duplicates, "blank": ledger.blank,
+        no_request: ledger.not_a_request, "duplicates": ledger.duplicates, "blank": ledger.blank,
         "values that became unknown": ledger.invalid_values, "numbers given as text": ledger.coerced,
         "ids that came again with other content": ledger.conflicting_ids,
     }

@@ -1,0 +1,296 @@
+"""Lines that a container runtime or a collector wrapped: which wrapper it is, and what one line carries."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from quietburn.ledger.blocks import MAX_NESTING, Line, count_feeds
+from quietburn.ledger.careful import NumberText, Pairs, Refused, parse_line
+from quietburn.ledger.reasons import LineFault
+
+Members = dict[str, Any]
+_FEED, _OPEN, _CLOSE, _BRACKET, _SPACE = b"\n{}[ "
+_OTHER_STREAM = ""  # all streams of other names are one: what waits for its end stays bounded
+STREAMS = (_OTHER_STREAM, "stdout", "stderr")
+_STDERR = STREAMS.index("stderr")
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What a wrapped line carries; a part goes on in the next line of its stream."""
+
+    stream: str
+    data: bytes
+    is_part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """What the lines of a block carry, a line feed behind each.
+
+    Where some are parts, `parts` tells which, and `streams` the place of each line's in `STREAMS`.
+    """
+
+    data: bytes
+    parts: "np.ndarray[Any, np.dtype[np.bool_]] | None" = None
+    streams: "np.ndarray[Any, np.dtype[np.int64]] | None" = None
+
+
+class Wrapper(ABC):
+    """One way of wrapping lines."""
+
+    name: str
+    words: str  # how detection says it, after "its lines are wrapped "
+    cuts_text: bool = False  # where a line is cut, so is what it carries
+
+    @abstractmethod
+    def fits(self, text: bytes, members: Members | None) -> bool:
+        """Whether a sampled line is wrapped this way; `members` where it is a JSON object."""
+
+    @abstractmethod
+    def unwrap(self, line: Line) -> Payload | Refused | None:
+        """Return what a line carries, why it can't be told, or None where it carries no text at all."""
+
+    @abstractmethod
+    def payloads(self, data: bytes, feeds: int) -> Payloads | None:
+        """Return what lines carry, or None where they must be looked at one by one."""
+
+
+_SECOND = rb"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)"
+_AFTER = rb"(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) "
+_CRI_LINE = re.compile(_SECOND + _AFTER + rb"([FP])(?::[^ \n]*)?(?: (.*))?", re.DOTALL)
+_CRI_SECOND, _CRI_REST = re.compile(_SECOND), re.compile(_AFTER + rb"[FP](?::[^ \n]*)? ")
+_SECOND_LENGTH = len("2026-09-08T02:14:03")
+_SAME_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+
+
+class Cri(Wrapper):
+    """`time stream tag text`, as Kubernetes' runtimes write it; more tags may follow the first after colons."""
+
+    name = "cri"
+    words = "by a container runtime (CRI)"
+    cuts_text = True
+
+    def fits(self, text: bytes, members: Members | None) -> bool:
+        """Whether a sampled line is wrapped this way."""
+        return members is None and _CRI_LINE.fullmatch(text) is not None
+
+    def unwrap(self, line: Line) -> Payload | Refused | None:
+        """Return what a line carries, or why it can't be told."""
+        match = _CRI_LINE.fullmatch(line.data.lstrip(b"\0"))
+        if match is None:
+            return Refused(LineFault.INCOMPLETE_LAST_LINE if line.unfinished else LineFault.WRAPPER_UNREADABLE)
+        stream, tag, text = match.groups()
+        return Payload(stream.decode(), text or b"", is_part=tag == b"P")
+
+    def payloads(self, data: bytes, feeds: int) -> Payloads | None:  # noqa: ARG002 - objects need it
+        """Return what lines carry, or None where they must be looked at one by one."""
+        codes = np.frombuffer(data, np.uint8)
+        ends = np.flatnonzero(codes == _FEED)
+        begins = np.concatenate(([0], ends[:-1] + 1))
+        spaces = np.flatnonzero(codes == _SPACE)
+        third = np.searchsorted(spaces, begins) + 2
+        if third[-1] >= len(spaces):
+            return None
+        texts = spaces[third] + 1
+        if (texts > ends).any() or (texts < begins + _SECOND_LENGTH).any():
+            return None
+        starts, bodies = begins.tolist(), texts.tolist()
+        # Of twelve thousand heads in a block few differ in more than their digits.
+        seconds = {data[start : start + _SECOND_LENGTH] for start in starts}
+        rests = b"\n".join([data[start + _SECOND_LENGTH : body] for start, body in zip(starts, bodies, strict=True)])
+        shapes = set(rests.translate(_SAME_DIGITS).split(b"\n"))
+        if not (all(map(_CRI_SECOND.fullmatch, seconds)) and all(map(_CRI_REST.fullmatch, shapes))):
+            return None
+        whole = memoryview(data)
+        carried = b"".join([whole[body:end] for body, end in zip(bodies, (ends + 1).tolist(), strict=True)])
+        parts = codes[spaces[third - 1] + 1] == ord("P")
+        if not parts.any():
+            return Payloads(carried)
+        is_stderr = codes[spaces[third - 2] + 1 + len("std")] == ord("e")
+        return Payloads(carried, parts, np.where(is_stderr, _STDERR, STREAMS.index("stdout")))
+
+
+@dataclass(frozen=True)
+class JsonWrapper(Wrapper):
+    """An object whose `key` holds the text; where texts end with a line feed, one without is a part."""
+
+    name: str
+    words: str
+    key: str
+    is_like: Callable[[Members], bool]
+    has_parts: bool = False
+    text_may_lack: bool = False  # an entry without the key is an entry without a text
+
+    def fits(self, text: bytes, members: Members | None) -> bool:  # noqa: ARG002 - the other way of wrapping needs it
+        """Whether a sampled line is wrapped this way."""
+        return members is not None and self.is_like(members)
+
+    def unwrap(self, line: Line) -> Payload | Refused | None:
+        """Return what a line carries, why it can't be told, or None where it carries no text at all."""
+        members = parse_line(line, {self.key: None})
+        if isinstance(members, Refused):
+            return members
+        if self.key not in members and self.text_may_lack:
+            return None
+        data = self._bytes_of(members.get(self.key))
+        if isinstance(data, Refused):
+            return data
+        if not self.has_parts:
+            return Payload(_OTHER_STREAM, data)
+        return Payload(_stream_of(members), data.removesuffix(b"\n"), is_part=not data.endswith(b"\n"))
+
+    def _bytes_of(self, value: object) -> bytes | Refused:
+        if _is_text(value):
+            return str(value).encode()
+        if not self.text_may_lack:
+            return Refused(LineFault.WRAPPER_UNREADABLE)
+        return _journal_bytes(value)
+
+    def payloads(self, data: bytes, feeds: int) -> Payloads | None:
+        """Return what lines carry, or None where they must be looked at one by one."""
+        table = _texts(data, feeds, self.key) if _are_shallow_objects(data) else None
+        if table is None:
+            return None
+        texts = _one_array(table[self.key])
+        parts = pc.invert(pc.ends_with(texts, "\n"))
+        if not self.has_parts:
+            texts = pc.binary_join_element_wise(texts, "\n", "")
+        elif pc.any(parts).as_py():
+            texts = pc.if_else(parts, pc.binary_join_element_wise(texts, "\n", ""), texts)
+        carried = _bytes_of_texts(texts)
+        if count_feeds(carried) != feeds:
+            return None
+        if not (self.has_parts and pc.any(parts).as_py()):
+            return Payloads(carried)
+        places = pc.index_in(_one_array(table["stream"]), pa.array(STREAMS)).fill_null(STREAMS.index(_OTHER_STREAM))
+        return Payloads(carried, parts.to_numpy(zero_copy_only=False), places.to_numpy(zero_copy_only=False))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not isinstance(value, NumberText)
+
+
+def _journal_bytes(value: object) -> bytes | Refused:
+    """Return a message that is not plain text: the journal writes it as numbers, and null where it left it out."""
+    if value is None:
+        return Refused(LineFault.MESSAGE_LEFT_OUT)
+    if isinstance(value, list) and not isinstance(value, Pairs) and all(_is_byte(part) for part in value):
+        return bytes(int(part) for part in value)
+    return Refused(LineFault.WRAPPER_UNREADABLE)
+
+
+def _is_byte(part: object) -> bool:
+    return isinstance(part, NumberText) and part.isdecimal() and len(part) <= 3 and int(part) <= 255
+
+
+def _are_shallow_objects(data: bytes) -> bool:
+    """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
+    if not (data.startswith(b"{") and data.endswith(b"}\n")) or b"\0" in data:
+        return False
+    codes = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(codes == _FEED)
+    if not ((codes[ends - 1] == _CLOSE).all() and (codes[ends[:-1] + 1] == _OPEN).all()):
+        return False
+    opened = np.searchsorted(np.flatnonzero((codes == _OPEN) | (codes == _BRACKET)), ends)
+    if opened[0] > MAX_NESTING or (np.diff(opened) > MAX_NESTING).any():
+        return False
+    try:
+        data.isascii() or data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+_FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")  # what only the strict reader takes for a number
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _bytes_of_texts(texts: pa.Array) -> bytes:
+    """Return texts one behind the other, as Arrow holds them."""
+    starts = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    carried: bytes = texts.buffers()[2][int(starts[0]) : int(starts[-1])].to_pybytes()
+    return carried
+
+
+def _texts(data: bytes, rows: int, key: str) -> pa.Table | None:
+    """Return the texts and streams of lines, or None where a line has no text."""
+    if (b"Inf" in data or b"-NaN" in data) and _FOREIGN.search(data):
+        return None
+    try:
+        table = pj.read_json(
+            pa.BufferReader(data),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
+            parse_options=pj.ParseOptions(
+                explicit_schema=pa.schema([(key, pa.string()), ("stream", pa.string())]),
+                newlines_in_values=False, unexpected_field_behavior="ignore",
+            ),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+    return table if table.num_rows == rows and not table[key].null_count else None
+
+
+def _stream_of(members: Members) -> str:
+    stream = members.get("stream")
+    return str(stream) if _is_text(stream) and stream in STREAMS else _OTHER_STREAM
+
+
+def _is_docker(members: Members) -> bool:
+    """Whether these are Docker's keys and no others."""
+    return (
+        members.keys() <= {"log", "stream", "attrs", "time"} and _is_text(members.get("log"))
+        and _stream_of(members) != _OTHER_STREAM and _is_text(members.get("time"))
+    )  # fmt: skip
+
+
+def _is_journal(members: Members) -> bool:
+    """Whether this is an entry of the journal: only journalctl writes these addresses."""
+    return "MESSAGE" in members and "__CURSOR" in members and _is_text(members.get("__REALTIME_TIMESTAMP"))
+
+
+def _is_logcli(members: Members) -> bool:
+    """Whether these are logcli's keys and no others; it can be told to leave the labels out."""
+    return (
+        members.keys() <= {"labels", "line", "timestamp"} and _is_text(members.get("line"))
+        and _is_text(members.get("timestamp")) and isinstance(members.get("labels", Pairs()), Pairs)
+    )  # fmt: skip
+
+
+WRAPPERS: tuple[Wrapper, ...] = (
+    Cri(),
+    JsonWrapper("docker", "by Docker (json-file)", "log", _is_docker, has_parts=True),
+    JsonWrapper("journald", "by journald (journalctl -o json)", "MESSAGE", _is_journal, text_may_lack=True),
+    JsonWrapper("logcli", "by Loki (logcli -o jsonl)", "line", _is_logcli),
+)
+
+
+def wrapper_of(lines: Sequence[bytes]) -> Wrapper | None:
+    """Return the wrapper of a file from sampled lines: the one that more than half of them have."""
+    sample = [text for line in lines if (text := line.strip(b"\r\0\xef\xbb\xbf")).strip()]
+    parsed = [(text, _members(text)) for text in sample]
+    for wrapper in WRAPPERS:
+        if 2 * sum(wrapper.fits(text, members) for text, members in parsed) > len(sample):
+            return wrapper
+    return None
+
+
+_KEYS = tuple(f'"{wrapper.key}"'.encode() for wrapper in WRAPPERS if isinstance(wrapper, JsonWrapper))
+
+
+def _members(text: bytes) -> Members | None:
+    """Return a line's members where it may be wrapped in an object."""
+    if not any(key in text for key in _KEYS):
+        return None
+    found = parse_line(Line(0, 0, text), {})
+    return None if isinstance(found, Refused) else found
