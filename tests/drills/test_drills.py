@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fixtures.drills import numbers
 from fixtures.drills.admission import drill as admission
+from fixtures.drills.admission.proxy import decide
 from fixtures.drills.labs import BY_NAME, DEFAULT_SEED, LABS, Lab
 from fixtures.drills.ledger import read
 from fixtures.drills.numbers import Number
@@ -105,7 +106,20 @@ def test_no_retry_of_the_herd_comes_before_the_server_allowed_it(outcomes: dict[
             retries += 1
             assert row["started_at"] >= before["ts"] + before["retry_after_s"] - 0.002
         last[row["request_id"]] = row
-    assert retries > 20
+    assert retries > 10
+
+
+@pytest.mark.parametrize(
+    ("tokens", "slack_ms", "noisy", "decided"),
+    [
+        (1501, 0, True, ("reject", "prompt_tokens")),
+        (1500, 1499, True, ("reject", "deadline_slack")),
+        (1500, 1500, True, ("reject", "cache_busting_clock")),
+        (1500, 1500, False, ("allow", "stable_prefix")),
+    ],
+)
+def test_the_proxy_asks_in_the_order_of_its_policy(tokens: int, slack_ms: int, noisy: bool, decided: tuple[str, str]) -> None:  # noqa: FBT001
+    assert decide(tokens, slack_ms, noisy=noisy) == decided
 
 
 def test_a_replay_has_one_key_for_both_attempts_or_none_at_all(outcomes: dict[str, Outcome]) -> None:
