@@ -57,6 +57,17 @@ def test_every_ledger_is_read_whole_by_the_dialect_of_its_seed(lab: Lab, outcome
         assert outcome.measures[f"read.{path.stem}.refused_lines"] == 0
 
 
+def test_no_request_of_one_run_is_taken_for_one_of_another(outcomes: dict[str, Outcome]) -> None:
+    seen: set[str] = set()
+    for outcome in outcomes.values():
+        for path in outcome.ledgers:
+            own = {row["request_id"] for row in read(path) if "request_id" in row}
+            if not path.stem.endswith("-attempts"):  # the same requests, seen from the backends' side
+                assert not own & seen
+                seen |= own
+    assert len(seen) > 3000
+
+
 def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
     written = []
     for name, seed in (("one", 5), ("two", 5), ("three", 6)):
