@@ -26,7 +26,7 @@ def samples_dir() -> Path:
 
 @cache
 def demo_night() -> Path:
-    """Return the compressed ledger of `quietburn demo`."""
+    """Return the ledger of `quietburn demo`."""
     package = Path(__file__).resolve().parent
-    shipped = package / "demo_night.jsonl.gz"
-    return shipped if shipped.is_file() else package.parents[1] / "fixtures" / "ledgers" / "demo_night.jsonl.gz"
+    shipped = package / "demo_night.jsonl"
+    return shipped if shipped.is_file() else package.parents[1] / "fixtures" / "ledgers" / "demo_night.jsonl"

@@ -57,7 +57,7 @@ def test_the_package_is_the_wheels_own_and_carries_its_data(installed: Path, tmp
     assert done.status == 0, done.err
     assert (installed / "quietburn" / "rules" / "late-but-200.toml").is_file()
     assert (installed / "quietburn" / "sample_ledgers" / "late-but-200" / "fires.jsonl").is_file()
-    assert (installed / "quietburn" / "demo_night.jsonl.gz").is_file()
+    assert (installed / "quietburn" / "demo_night.jsonl").is_file()
 
 
 def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path) -> None:

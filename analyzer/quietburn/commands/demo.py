@@ -1,6 +1,5 @@
 """`quietburn demo`: a night with many contradictions, and the three jobs run on it."""
 
-import gzip
 import shlex
 import shutil
 import sys
@@ -48,7 +47,7 @@ def _unpack(out: Path) -> Path:
         if any(out.iterdir()):
             raise UsageError(f"--out {out}: is not empty. Name a new folder.")
         night = out / NIGHT
-        night.write_bytes(gzip.decompress(demo_night().read_bytes()))
+        night.write_bytes(demo_night().read_bytes())
     except OSError as problem:
         raise UsageError(f"--out {out}: can't be written ({os_words(problem)}). Name a folder that you may write to.") from None
     return night
