@@ -72,7 +72,7 @@ def _shown(rule: "Rule") -> str:
         lab = "".join(f", {number:g} in the {lab} lab" for lab, number in parameter.lab.items())
         lines.append(f"  {name} = {default}{lab} ({parameter.unit}): {parameter.meaning}")
     lines.append("flagged when:")
-    lines += [f"  {grade.severity}: {' '.join(grade.flag.split())}" for grade in rule.window.grades]
+    lines += [f"  {grade.severity}: {' '.join(grade.flag.split())}" for grade in rule.grades]
     lines.append("wrong when:")
     lines += [f"  {text}" for text in about.false_positives]
     lines += ["known gaps:", *(f"  {text}" for text in about.known_gaps)] if about.known_gaps else []

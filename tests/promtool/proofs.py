@@ -1,5 +1,6 @@
 """What the proofs of alerts share: rules and ledgers by glob, one rule on one ledger, mutants."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -86,7 +87,9 @@ Judged = Callable[[str, Path], Opened]
 @contextmanager
 def open_ledger(rule_id: str, ledger: Path) -> Iterator[Opened]:
     """Read a ledger for one rule alone."""
-    with analyzing([str(ledger)], Request(only=(rule_id,), threads=1)) as analysis:
+    expected = json.loads((SAMPLES / rule_id / "expected.json").read_text(encoding="utf-8"))
+    settings = tuple(f"{rule_id}.{name}={number}" for name, number in expected["settings"].items())
+    with analyzing([str(ledger)], Request(only=(rule_id,), settings=settings, threads=1)) as analysis:
         rule, values = analysis.rules[0]
         reduction = reduce_to_minutes(analysis.engine, analysis.rules)
         yield Opened(rule, values, analysis.engine, reduction, tuple(missing_fields(rule, values, analysis.engine)))

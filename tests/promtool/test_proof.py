@@ -71,7 +71,7 @@ def test_every_series_that_an_alert_selects_is_made_from_its_own_ledgers(judged:
 def test_an_alert_stands_for_a_grade_that_its_rule_has(rule_id: str) -> None:
     rule = next(rule for rule in every_rule() if rule.id == rule_id)
 
-    assert {grade.severity for grade in rule.alert.grades} <= {grade.severity for grade in rule.window.grades}
+    assert {grade.severity for grade in rule.alert.grades} <= {grade.severity for grade in rule.grades}
 
 
 # Off the grid

@@ -24,6 +24,7 @@ from tests.rules.helpers import (
     in_time,
     ledger_lines,
     ledger_path,
+    only,
     reads,
     report_on,
     rule,
@@ -139,14 +140,14 @@ def test_observed_values_are_those_of_the_worst_minute(rule_id: str, ledger: str
 def test_every_grade_of_a_rule_is_seen_firing(rule_id: str) -> None:
     seen = {f["severity"] for findings in expected(rule_id).findings.values() for f in findings}
 
-    assert seen == {grade.severity.value for grade in rule(rule_id).window.grades}
+    assert seen == {grade.severity.value for grade in rule(rule_id).grades}
 
 
 @pytest.mark.parametrize("rule_id", COVERED)
 def test_findings_do_not_depend_on_the_order_of_lines(rule_id: str, tmp_path: Path) -> None:
     turned = write_lines(tmp_path / "turned.jsonl", ledger_lines(rule_id, "fires")[::-1])
 
-    report = analyze([str(turned)], Request(only=(rule_id,)))
+    report = analyze([str(turned)], only(rule_id))
 
     def facts(of: Report) -> list[tuple[str, str, str, int, dict[str, Any]]]:
         return [(f.severity, f.alert_window.start, f.alert_window.end, f.count, f.observed) for f in in_time(of)]
@@ -188,7 +189,7 @@ def test_a_rule_without_a_field_it_needs_is_not_evaluated_and_names_it(rule_id: 
     ledger = write_lines(tmp_path / "less.jsonl", without((field,), ledger_lines(rule_id, "fires")))
     mapping = timeless() if field == "ts" else None
 
-    report = analyze([str(ledger)], Request(only=(rule_id,), mapping=mapping))
+    report = analyze([str(ledger)], only(rule_id, mapping=mapping))
 
     assert missing_of(report, rule_id) == [field]
     assert (report.findings, report.quiet, report.errored) == ([], [], [])
@@ -201,7 +202,7 @@ def test_a_rule_without_any_of_its_alternatives_is_not_evaluated_and_names_the_f
     fields = tuple(name for entry in group for name in entry.split("+"))
     ledger = write_lines(tmp_path / "less.jsonl", without(fields, ledger_lines(rule_id, "fires")))
 
-    report = analyze([str(ledger)], Request(only=(rule_id,)))
+    report = analyze([str(ledger)], only(rule_id))
 
     assert missing_of(report, rule_id) == group[0].split("+")
     assert (report.findings, report.quiet, report.errored) == ([], [], [])
@@ -218,7 +219,7 @@ def test_one_alternative_is_enough_to_be_evaluated(rule_id: str, group: tuple[st
         others = tuple(fields - set(entry.split("+")))
         ledger = write_lines(tmp_path / "less.jsonl", without(others, lines))
 
-        report = analyze([str(ledger)], Request(only=(rule_id,)))
+        report = analyze([str(ledger)], only(rule_id))
 
         assert missing_of(report, rule_id) is None, entry
         assert not report.errored, entry

@@ -17,15 +17,17 @@ HOURLY_TOKEN_CAP = "quietburn_hourly_token_cap"  # noqa: S105 - a metric, not a 
 LEDGER_LINES = "quietburn_ledger_lines_total"
 ATTEMPTS = "quietburn_attempts_total"
 REQUESTS = "quietburn_requests_total"
+EVENTS = "quietburn_events_total"
 
 
 @dataclass(frozen=True)
 class Count:
-    """One way in which events count: which ones, by how much, under which fixed labels."""
+    """One way in which events count: which ones, by how much, under which fixed labels, out of what."""
 
     where: str
     value: str = "1"
     fixed: tuple[tuple[str, str], ...] = ()
+    source: str = "events"
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def _tokens(kind: str, value: str, where: str) -> Count:
     return Count(where, value, (("type", kind),))
 
 
-# What single attempts are flagged for as they happen, by the value of the label `rule`.
+# What single attempts are flagged for as they happen, by the value of the label `rule`. What a rule
+# file names itself (`[events]`, `[classify] event`) comes beside it: alerts/events.py.
 ATTEMPT_EVENTS = {
     "noisy-prefix": "is_attempt AND prefix_noisy",
     "empty": "in_request AND is_2xx AND non_empty = FALSE AND (completion_tokens > 0 OR reasoning_tokens > 0)",
@@ -97,7 +100,7 @@ COUNTERS = (
         ),
     ),
     Counter(
-        "quietburn_events_total", "What single attempts are flagged for, by rule.", (_ROUTE, _BACKEND),
+        EVENTS, "What single attempts are flagged for, by rule.", (_ROUTE, _BACKEND),
         tuple(Count(where, "1", (("rule", name),)) for name, where in ATTEMPT_EVENTS.items()),
     ),
 )

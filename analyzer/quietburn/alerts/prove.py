@@ -7,6 +7,7 @@ The ledger becomes promtool input; expected are the classifier's flagged minutes
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from quietburn.alerts.events import events_of
 from quietburn.alerts.firing import firing_minutes, runs
 from quietburn.alerts.promql import bounds_in, metrics_in
 from quietburn.alerts.promtool import LabelSet, run_tests
@@ -14,7 +15,8 @@ from quietburn.alerts.rules import AlertRule, Group, Options, alerts_of, alerts_
 from quietburn.alerts.series import Frame, Series, held_values, ledger_series
 from quietburn.alerts.templates import rendered
 from quietburn.engine.base import Engine
-from quietburn.engine.minutes import Reduction, flagged_minutes_sql
+from quietburn.engine.minutes import Reduction
+from quietburn.episodes import flagged_rows
 from quietburn.ruleset.alert import AlertGrade, seconds
 from quietburn.ruleset.load import Values
 from quietburn.ruleset.model import Grade, Rule
@@ -97,9 +99,9 @@ def flagged_by_subject(
     engine: Engine, rule: Rule, grade: Grade, values: Values, reduction: Reduction
 ) -> dict[Subject, list[int]]:
     """Return the minutes in which one grade of a rule is flagged, whatever other grades say."""
-    alone = rule.model_copy(update={"window": rule.window.model_copy(update={"grades": (grade,)})})
+    alone = rule.with_grades((grade,))
     found: dict[Subject, list[int]] = {}
-    for row in engine.select(flagged_minutes_sql(alone, values, reduction)).to_pylist():
+    for row in flagged_rows(engine, alone, values, reduction):
         subject = tuple((key, row[key]) for key in rule.rule.subject if row[key] != "")
         found.setdefault(subject, []).append(row["minute"])
     return found
@@ -138,7 +140,7 @@ def prove(
 
 def window_grade(rule: Rule, alert: AlertGrade) -> Grade:
     """Return the grade of a rule that an alert stands for."""
-    return next(grade for grade in rule.window.grades if grade.severity is alert.severity)
+    return next(grade for grade in rule.grades if grade.severity is alert.severity)
 
 
 def expect(alert: AlertRule, grade: AlertGrade, flagged: dict[Subject, list[int]], frame: Frame) -> Expected:
@@ -189,7 +191,9 @@ def series_for(engine: Engine, rule: Rule, values: Values, alerts: Iterable[Aler
     """Return the series that a rule's alerts select, from the engine's events."""
     expressions = [alert.expr for alert in alerts]
     cap = next((values[n].number for n, p in rule.parameters.items() if p.config_key == "hourly_token_cap"), None)
-    return ledger_series(engine, frame, metrics_in(expressions), bounds_in(expressions), token_cap=cap)
+    return ledger_series(
+        engine, frame, metrics_in(expressions), bounds_in(expressions), token_cap=cap, events=events_of(rule, values)
+    )
 
 
 def _subject(rule: Rule, labels: LabelSet) -> Subject:

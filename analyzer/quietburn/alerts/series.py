@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from quietburn.alerts.metrics import (
     CPU_RATIO,
+    EVENTS,
     HISTOGRAMS,
     HOURLY_TOKEN_CAP,
+    Count,
     Counter,
     Histogram,
     counter_named,
@@ -69,15 +71,20 @@ def escape_label(value: str) -> str:
 
 
 def ledger_series(
-    engine: Engine, frame: Frame, names: Iterable[str], bounds: Iterable[str], *, token_cap: float | None = None
+    engine: Engine, frame: Frame, names: Iterable[str], bounds: Iterable[str], *, token_cap: float | None = None,
+    events: tuple[Count, ...] = (),
 ) -> list[Series]:
-    """Return the series of the named metrics over a frame, sorted by name and labels."""
+    """Return the series of the named metrics over a frame, sorted by name and labels.
+
+    `events` are a rule's own, beside those that any ledger has.
+    """
     wanted = set(names)
     found: list[Series] = []
     for name in sorted(wanted):
         counter = counter_named(name)
         if counter is not None:
-            found += _counter_series(engine, frame, counter)
+            counts = (*counter.counts, *events) if name == EVENTS else counter.counts
+            found += _counter_series(engine, frame, counter, counts)
     for histogram in HISTOGRAMS:
         if any(name.startswith(histogram.name) for name in wanted):
             found += _histogram_series(engine, frame, histogram, sorted(bounds, key=float), wanted)
@@ -98,14 +105,14 @@ def _step_sql(frame: Frame) -> str:
     return f"((ts_us + {_STEP_US - 1}) // {_STEP_US} - {frame.base * _STEPS_A_MINUTE})"
 
 
-def _counter_series(engine: Engine, frame: Frame, counter: Counter) -> list[Series]:
+def _counter_series(engine: Engine, frame: Frame, counter: Counter, counts: tuple[Count, ...]) -> list[Series]:
     found = []
-    for count in counter.counts:
+    for count in counts:
         labels = ", ".join(f"{sql} AS {name}" for name, sql in counter.labels)
         keys = ", ".join(name for name, _ in counter.labels)
         rows = engine.select(
             f"SELECT {keys}, step, sum(value) AS value FROM (SELECT {labels}, {_step_sql(frame)} AS step, {count.value} AS value "
-            f"FROM events WHERE ({count.where}) AND {_within(frame)}) GROUP BY {keys}, step ORDER BY {keys}, step"
+            f"FROM {count.source} WHERE ({count.where}) AND {_within(frame)}) GROUP BY {keys}, step ORDER BY {keys}, step"
         ).to_pylist()
         found += _grouped(counter.name, [name for name, _ in counter.labels], count.fixed, rows)
     return found

@@ -28,7 +28,8 @@ DERIVED = {
     "request_started_us": "BIGINT", "request_deadline_us": "BIGINT", "is_attempt": "BOOLEAN",
     "in_request": "BOOLEAN", "is_2xx": "BOOLEAN", "complete": "BOOLEAN", "non_empty": "BOOLEAN",
     "on_time": "BOOLEAN", "verdict": "VARCHAR", "decides": "BOOLEAN", "request_has_2xx": "BOOLEAN",
-    "tokens": "DOUBLE", "prefix_is_new": "BOOLEAN", "minute": "BIGINT",
+    "tokens": "DOUBLE", "prefix_is_new": "BOOLEAN", "minute": "BIGINT", "nth": "BIGINT", "of_request": "BIGINT",
+    "request_start_known": "BOOLEAN", "start_known": "BOOLEAN", "timed_out": "BOOLEAN",
 }
 
 
@@ -166,6 +167,11 @@ _IN_REQUEST = "(route = 'complete' AND traffic IS DISTINCT FROM 'probe')"
 _KEY = "COALESCE(request_id, 'key:' || idempotency_key)"
 
 
+# Nobody knows whether the server did the work. Without a connection it did not.
+_TIMED_OUT = """COALESCE((lower(error) LIKE '%timeout%' OR lower(error) LIKE '%timed out%')
+    AND NOT lower(error) LIKE '%connect%' AND NOT lower(error) LIKE '%pool%', FALSE) OR COALESCE(status = 504, FALSE)"""
+
+
 def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> None:
     """Make `chained`: the attempts of requests that have several, in order, with their request's facts.
 
@@ -235,6 +241,7 @@ def _answers(columns: frozenset[str], settings: Settings) -> str:
         FROM (
             SELECT b.*, {prefix} AS prefix_is_new, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
                 COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx,
+                {_TIMED_OUT} AS timed_out,
                 COALESCE(c.request_key, {_KEY}) AS request_key,
                 COALESCE(c.of_request, 1) AS of_request, COALESCE(c.nth, 1) AS nth,
                 COALESCE(c.request_started_us, started_us) AS request_started_us,

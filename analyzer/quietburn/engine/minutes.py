@@ -18,13 +18,14 @@ _SUBJECTS = ("route", "backend")
 
 @dataclass(frozen=True)
 class Reduction:
-    """Which column of `minutes` holds which bound expression."""
+    """Which column of a table of minutes holds which bound expression."""
 
     columns: dict[str, str]
+    table: str = MINUTES
 
     def column(self, rule: Rule, name: str, values: Values) -> str:
         """Return the column that holds a rule's minute expression."""
-        return self.columns[bind(rule.minutes[name], values)]
+        return self.columns[bind(rule.minute_columns[name], values)]
 
 
 def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> Reduction:
@@ -36,7 +37,7 @@ def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> R
     sums: dict[str, str] = {}
     gauges: dict[str, str] = {}
     for rule, values in rules:
-        for name, expression in rule.minutes.items():
+        for name, expression in ({} if rule.classify else rule.minute_columns).items():
             bound = bind(expression, values)
             if rule.is_gauge(name):
                 gauges.setdefault(bound.strip()[len("avg(") : -1], f"g{len(gauges)}")
@@ -101,12 +102,12 @@ def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str
     """
     subject = list(rule.rule.subject)
     keys = ", ".join(subject)
-    sums = [name for name in rule.minutes if not rule.is_gauge(name)]
-    gauges = [name for name in rule.minutes if rule.is_gauge(name)]
+    sums = [name for name in rule.minute_columns if not rule.is_gauge(name)]
+    gauges = [name for name in rule.minute_columns if rule.is_gauge(name)]
     summed = "".join(f", sum({reduction.column(rule, n, values)}) AS {n}" for n in sums)
     rolled_sums = "".join(_rolled(rule, n, keys, "sum") for n in sums)
     parts = [
-        f"per_minute AS (SELECT {keys}, minute{summed} FROM {MINUTES} GROUP BY {keys}, minute)",
+        f"per_minute AS (SELECT {keys}, minute{summed} FROM {reduction.table} GROUP BY {keys}, minute)",
         f"grid AS (SELECT DISTINCT {keys}, minute + ahead AS minute FROM per_minute CROSS JOIN {_ahead(rule)})",
         "dense AS (SELECT " + ", ".join(f"grid.{k}" for k in subject) + ", grid.minute"
         + "".join(f", COALESCE(p.{n}, 0) AS {n}" for n in sums)
@@ -121,8 +122,8 @@ def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str
         source = f"sums LEFT JOIN means ON {on}"
     picked = ", ".join(f"sums.{k} AS {k}" for k in subject)
     rolled = "".join(f", {name}" for name in rule.rolled)
-    cases = " ".join(f"WHEN {bind(g.flag, values)} THEN {i}" for i, g in enumerate(rule.window.grades))
-    observed = "".join(f", {bind(e, values)} AS {n}" for n, e in rule.window.observed.items())
+    cases = " ".join(f"WHEN {bind(g.flag, values)} THEN {i}" for i, g in enumerate(rule.grades))
+    observed = "".join(f", {bind(e, values)} AS {n}" for n, e in rule.window_observed.items())
     return (
         f"WITH {', '.join(parts)}, windows AS (SELECT {picked}, sums.minute AS minute{rolled} FROM {source}), "
         f"graded AS (SELECT *, CASE {cases} END AS grade FROM windows) "

@@ -2,8 +2,9 @@
 
 
 from quietburn.answers import Criterion, FailureDomain, Rates
-from quietburn.classify import Finding, Outcome, RuleResult
+from quietburn.classify import Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.findings import Finding
 from quietburn.ledger.counts import FileCounts
 from quietburn.report import model
 from quietburn.ruleset.severity import Severity

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from quietburn.errors import ConfigError, UsageError
 from quietburn.resources import rules_dir
-from quietburn.ruleset.model import About, FindingText, Grade, Parameter, Rule, WindowRule
+from quietburn.ruleset.model import About, EventRule, FindingText, Grade, Parameter, Rule, WindowRule
 from quietburn.wording import nearest, validation_problems
 
 _KNOWN_KEYS = [
-    key for model in (Rule, About, Parameter, WindowRule, Grade, FindingText) for key in model.model_fields
+    key for model in (Rule, About, Parameter, WindowRule, EventRule, Grade, FindingText) for key in model.model_fields
 ]
 
 

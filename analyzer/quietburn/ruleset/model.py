@@ -12,6 +12,8 @@ from quietburn.ruleset.severity import Severity
 
 _WINDOW = re.compile(r"^([1-9][0-9]*)(m|h)$")
 _NAME = r"^[a-z][a-z0-9_]*$"
+_STRETCH_MINUTES = 60  # a longer gap between two events starts a new finding
+EVENT_COUNT = "count(*)"  # the one minute column of an event rule
 Tag = Literal["prefix", "queue", "capacity", "probes", "tokens", "deadline", "answers", "retries", "failover", "readiness"]
 
 
@@ -105,10 +107,30 @@ class WindowRule(_Frozen):
     observed: dict[str, str]
 
 
-class FindingText(_Frozen):
-    """What counts against the subject, and the sentences of a finding (Jinja over observed values)."""
+class EventRule(_Frozen):
+    """Which single attempts (or pairs) a rule flags: one SELECT over `events`.
 
-    evidence: str
+    It returns file, line, ts_us, route, backend and the observed columns. `event` is the name
+    under which `quietburn_events_total` counts what it returns. A grade's `flag` reads `events_5m`,
+    the number of flagged events in the last five minutes; `summed` names observed columns whose
+    sums it may read in the same way.
+    """
+
+    sql: str
+    event: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    observed: tuple[str, ...]
+    summed: tuple[str, ...] = ()
+    grades: tuple[Grade, ...] = Field(min_length=1)
+
+
+class FindingText(_Frozen):
+    """What counts against the subject, and the sentences of a finding (Jinja over observed values).
+
+    `evidence` is a predicate over `events` or the name of one of the rule's own events; an event
+    rule has none, its SELECT says it.
+    """
+
+    evidence: str | None = None
     inference: str = Field(max_length=600)
     action: str = Field(max_length=600)
     worst_by: str
@@ -117,46 +139,102 @@ class FindingText(_Frozen):
 
 
 class Rule(_Frozen):
-    """A rule file."""
+    """A rule file: either windowed (`minutes`, `events`, `window`) or an event rule (`classify`)."""
 
     rule: About
     parameters: dict[str, Parameter] = Field(default_factory=dict)
-    minutes: dict[str, str]
-    window: WindowRule
+    events: dict[str, str] = Field(default_factory=dict)
+    minutes: dict[str, str] = Field(default_factory=dict)
+    window: WindowRule | None = None
+    classify: EventRule | None = None
     finding: FindingText
     alert: Alert
     runbook: Runbook
 
     @model_validator(mode="after")
     def _consistent(self) -> "Rule":
-        for name in [*self.minutes, *self.window.observed, *self.parameters]:
+        self._check_kind()
+        for name in [*self.minutes, *self.events, *self.observed_names, *self.parameters]:
             if not re.match(_NAME, name):
                 raise ValueError(f"{name!r} is not a name; write lower-case letters, digits and _")
         for name, expression in self.minutes.items():
             if not re.match(r"^(sum|count|avg)\(.*\)$", expression.strip(), re.DOTALL):
                 raise ValueError(f"minutes.{name} must be one sum(...), count(...) or, for a gauge, avg(...)")
-        if self.finding.worst_by not in self.window.observed:
+        if self.finding.worst_by not in self.observed_names:
             raise ValueError(f"finding.worst_by names {self.finding.worst_by!r}, which is not observed")
         unknown = self.parameter_names - set(self.parameters)
         if unknown:
             raise ValueError(f"uses ${sorted(unknown)[0]}, which is not among its parameters")
         for grade in self.alert.grades:
-            if grade.severity not in {own.severity for own in self.window.grades}:
-                raise ValueError(f"alert has a grade {grade.severity.value!r} that the window doesn't flag")
+            if grade.severity not in {own.severity for own in self.grades}:
+                raise ValueError(f"alert has a grade {grade.severity.value!r} that the rule doesn't flag")
         return self
+
+    def _check_kind(self) -> None:
+        if (self.window is None) == (self.classify is None):
+            raise ValueError("needs either `window` with `minutes`, or `classify`")
+        if self.classify and (self.minutes or self.events or self.finding.evidence or self.finding.measure):
+            raise ValueError("has `classify`, so its SELECT says what counts: leave out minutes, events, evidence, measure")
+        if self.window and not (self.finding.evidence and self.minute_columns):
+            raise ValueError("has `window`, so it needs minutes (or events) and finding.evidence")
+        if set(self.minutes) & set(self.events):
+            raise ValueError("gives one name to a minute column and to an event")
+        if self.classify and not set(self.classify.summed) <= set(self.classify.observed):
+            raise ValueError("sums a column that it doesn't observe")
+        if self.classify and any(window_minutes(grade.window) > _STRETCH_MINUTES for grade in self.classify.grades):
+            raise ValueError("has a grade over more than an hour; a quiet hour ends a finding of events")
 
     @property
     def id(self) -> str:
         """Return the rule's id."""
         return self.rule.id
 
+    @property
+    def grades(self) -> tuple[Grade, ...]:
+        """Return the grades, the most severe that may hold first."""
+        chosen = self.window or self.classify
+        return chosen.grades if chosen else ()
+
+    def with_grades(self, grades: tuple[Grade, ...]) -> "Rule":
+        """Return the same rule with other grades."""
+        kind = "window" if self.window else "classify"
+        chosen = self.window or self.classify
+        return self.model_copy(update={kind: chosen.model_copy(update={"grades": grades}) if chosen else None})
+
+    @property
+    def observed_names(self) -> tuple[str, ...]:
+        """Return the names of what a finding reports."""
+        if self.classify:
+            return self.classify.observed
+        return tuple(self.window.observed) if self.window else ()
+
+    @property
+    def window_observed(self) -> dict[str, str]:
+        """Return what is computed over a flagged window, by name; nothing for an event rule."""
+        return self.window.observed if self.window else {}
+
+    @cached_property
+    def minute_columns(self) -> dict[str, str]:
+        """Return the aggregate expressions of a minute: each event counted, then what `minutes` says."""
+        if self.classify:
+            return {"events": EVENT_COUNT} | {name: f"sum({name})" for name in self.classify.summed}
+        counted = {name: f"sum(CASE WHEN {predicate} THEN 1 ELSE 0 END)" for name, predicate in self.events.items()}
+        return counted | self.minutes
+
+    @property
+    def evidence(self) -> str:
+        """Return the predicate over `events` that names what counts against a windowed rule's subject."""
+        named = self.finding.evidence or "FALSE"
+        return self.events.get(named, named)
+
     @cached_property
     def expressions(self) -> tuple[str, ...]:
-        """Return every SQL expression of the rule."""
+        """Return every SQL expression of the rule, and its alerts' PromQL."""
         measure = [self.finding.measure] if self.finding.measure else []
-        flags = [grade.flag for grade in self.window.grades]
+        select = [self.classify.sql] if self.classify else [self.evidence]
+        flags = [grade.flag for grade in self.grades]
         alerts = [grade.expr for grade in self.alert.grades]
-        return (*self.minutes.values(), *flags, *self.window.observed.values(), self.finding.evidence, *measure, *alerts)
+        return (*self.minute_columns.values(), *flags, *self.window_observed.values(), *select, *measure, *alerts)
 
     @cached_property
     def parameter_names(self) -> frozenset[str]:
@@ -166,9 +244,9 @@ class Rule(_Frozen):
     @cached_property
     def rolled(self) -> dict[str, tuple[str, str]]:
         """Return the window columns that flags and observed values use: name to (minute column, window)."""
-        text = " ".join([*(g.flag for g in self.window.grades), *self.window.observed.values()])
+        text = " ".join([*(g.flag for g in self.grades), *self.window_observed.values()])
         found: dict[str, tuple[str, str]] = {}
-        for name in self.minutes:
+        for name in self.minute_columns:
             for length in re.findall(rf"\b{name}_([1-9][0-9]*[mh])\b", text):
                 found[f"{name}_{length}"] = (name, length)
         return found
@@ -176,9 +254,9 @@ class Rule(_Frozen):
     @property
     def longest_window(self) -> int:
         """Return the longest window in minutes."""
-        lengths = [length for _, length in self.rolled.values()] + [grade.window for grade in self.window.grades]
+        lengths = [length for _, length in self.rolled.values()] + [grade.window for grade in self.grades]
         return max(window_minutes(length) for length in lengths)
 
     def is_gauge(self, name: str) -> bool:
         """Whether a minute column is a mean, not a sum."""
-        return self.minutes[name].strip().startswith("avg(")
+        return self.minute_columns[name].strip().startswith("avg(")

@@ -1,0 +1,21 @@
+"""The events that a rule file names itself, as counts of `quietburn_events_total`: one definition for both."""
+
+from quietburn.alerts.metrics import Count
+from quietburn.engine.hits import hits_select
+from quietburn.ruleset.load import Values, bind
+from quietburn.ruleset.model import Rule
+
+
+def event_label(name: str) -> str:
+    """Return the value of the label `rule` for an event's name in a rule file."""
+    return name.replace("_", "-")
+
+
+def events_of(rule: Rule, values: Values) -> tuple[Count, ...]:
+    """Return what a rule counts: each predicate of `[events]`, or what its SELECT returns."""
+    if rule.classify:
+        source = f"({hits_select(rule, values)})"
+        return (Count("TRUE", fixed=(("rule", rule.classify.event),), source=source),)
+    return tuple(
+        Count(bind(predicate, values), fixed=(("rule", event_label(name)),)) for name, predicate in rule.events.items()
+    )

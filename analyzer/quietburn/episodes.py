@@ -1,0 +1,200 @@
+"""Where a rule is flagged: one function a kind of rule, one result for both.
+
+A windowed rule's episode is a maximal run of flagged minutes; an event rule's is a stretch of
+events without a quiet hour. What follows (findings) doesn't ask which it was.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from quietburn.engine.base import Engine
+from quietburn.engine.hits import HITS, find_hits, stretches_sql
+from quietburn.engine.minutes import Reduction, flagged_minutes_sql
+from quietburn.ruleset.load import Values, bind
+from quietburn.ruleset.model import Rule, window_minutes
+from quietburn.ruleset.severity import Severity
+
+Observed = dict[str, float | bool | None]
+_FLAGGED = "flagged_runs"
+_WHO = "e.tokens, e.client, e.tenant, e.model, e.backend"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One subject while it is flagged; minutes are the ends of minutes, counted since 1970."""
+
+    subject: dict[str, str]
+    severity: Severity
+    observed: Observed
+    first_flagged: int
+    last_flagged: int
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A rule's episodes, and the SELECT of what counts against them.
+
+    It returns run (the episode's place), file, line, ts_us, tokens, client, tenant, model,
+    backend and measure.
+    """
+
+    episodes: list[Episode]
+    evidence_sql: str
+
+
+def judge(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Judged:
+    """Return where a rule is flagged. Raises EngineError when the engine refuses its SQL."""
+    return _by_events(engine, rule, values) if rule.classify else _by_windows(engine, rule, values, reduction)
+
+
+def flagged_rows(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> list[dict[str, Any]]:
+    """Return a rule's flagged minutes, ordered by subject and minute, whatever kind it is."""
+    if rule.classify:
+        reduction = find_hits(engine, rule, values)
+    rows: list[dict[str, Any]] = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
+    return rows
+
+
+def finite(value: Any) -> float | bool | None:
+    """Return a number fit for a report: what can't be told is None, never NaN or infinity."""
+    if value is None or isinstance(value, bool):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+# Windowed rules
+
+
+@dataclass
+class _Run:
+    """Consecutive flagged minutes of one subject."""
+
+    subject: dict[str, str]
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _by_windows(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Judged:
+    runs = list(_runs(rule, flagged_rows(engine, rule, values, reduction)))
+    if not runs:
+        return Judged([], "")
+    engine.with_rows(_FLAGGED, _run_table(rule, runs))
+    return Judged([_episode(rule, run) for run in runs], _evidence_in_windows(rule, values))
+
+
+def _runs(rule: Rule, rows: list[dict[str, Any]]) -> Iterator[_Run]:
+    """Yield maximal runs of consecutive minutes; rows come ordered by subject and minute."""
+    run: _Run | None = None
+    for row in rows:
+        subject: dict[str, str] = {key: row[key] for key in rule.rule.subject}
+        if run and run.subject == subject and row["minute"] == run.rows[-1]["minute"] + 1:
+            run.rows.append(row)
+            continue
+        if run:
+            yield run
+        run = _Run(subject, [row])
+    if run:
+        yield run
+
+
+def _episode(rule: Rule, run: _Run) -> Episode:
+    row = _worst(rule, run)
+    return Episode(
+        subject=run.subject,
+        severity=rule.grades[row["grade"]].severity,
+        observed={name: finite(row[name]) for name in rule.observed_names},
+        first_flagged=run.rows[0]["minute"],
+        last_flagged=run.rows[-1]["minute"],
+    )
+
+
+def _worst(rule: Rule, run: _Run) -> dict[str, Any]:
+    """Return the minute with the worst grade, of those the one with the most of what it is judged by."""
+
+    def badness(row: dict[str, Any]) -> tuple[int, float]:
+        value = finite(row[rule.finding.worst_by])
+        return rule.grades[row["grade"]].severity.rank, float("-inf") if value is None else float(value)
+
+    return max(run.rows, key=badness)
+
+
+def _run_table(rule: Rule, runs: list[_Run]) -> pa.Table:
+    """Return the runs with the span of their evidence: (first flagged - window, last flagged]."""
+    spans = [window_minutes(rule.grades[run.rows[0]["grade"]].window) for run in runs]
+    columns: dict[str, Any] = {
+        "run": pa.array(range(len(runs)), pa.int64()),
+        "after_minute": pa.array([run.rows[0]["minute"] - span for run, span in zip(runs, spans, strict=True)], pa.int64()),
+        "to_minute": pa.array([run.rows[-1]["minute"] for run in runs], pa.int64()),
+    }
+    for key in rule.rule.subject:
+        columns[f"of_{key}"] = pa.array([run.subject[key] for run in runs], pa.string())
+    return pa.table(columns)
+
+
+def _evidence_in_windows(rule: Rule, values: Values) -> str:
+    measure = bind(rule.finding.measure, values) if rule.finding.measure else "CAST(NULL AS DOUBLE)"
+    on = " AND ".join(f"COALESCE(e.{key}, '') = r.of_{key}" for key in rule.rule.subject)
+    return (
+        f"SELECT r.run, e.file_id AS file_order, e.file, e.line, e.ts_us, {_WHO}, e.measure "
+        f"FROM (SELECT *, {measure} AS measure FROM events WHERE {bind(rule.evidence, values)}) e "
+        f"JOIN {_FLAGGED} r ON {on} AND e.minute > r.after_minute AND e.minute <= r.to_minute"
+    )
+
+
+# Event rules
+
+
+def _by_events(engine: Engine, rule: Rule, values: Values) -> Judged:
+    reduction = find_hits(engine, rule, values)
+    stretches = engine.select(stretches_sql(rule)).to_pylist()
+    if not stretches:
+        return Judged([], "")
+    flagged = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
+    found = [(stretch, _of_stretch(rule, stretch, flagged)) for stretch in stretches]
+    kept = [(stretch, episode) for stretch, episode in found if episode is not None]
+    if not kept:
+        return Judged([], "")
+    engine.with_rows(_FLAGGED, _stretch_table(rule, [stretch for stretch, _ in kept]))
+    return Judged([episode for _, episode in kept], _evidence_of_stretches(rule))
+
+
+def _of_stretch(rule: Rule, stretch: dict[str, Any], flagged: list[dict[str, Any]]) -> Episode | None:
+    """Return a stretch as an episode: as severe as its worst minute; None where no grade holds."""
+    subject: dict[str, str] = {key: stretch[key] for key in rule.rule.subject}
+    until = stretch["last_minute"] + rule.longest_window
+    rows = [
+        row for row in flagged
+        if stretch["first_minute"] <= row["minute"] < until and all(row[key] == value for key, value in subject.items())
+    ]
+    if not rows:
+        return None
+    return Episode(
+        subject=subject,
+        severity=max((rule.grades[row["grade"]].severity for row in rows), key=lambda severity: severity.rank),
+        observed={name: finite(stretch[name]) for name in rule.observed_names},
+        first_flagged=rows[0]["minute"],
+        last_flagged=rows[-1]["minute"],
+    )
+
+
+def _stretch_table(rule: Rule, stretches: list[dict[str, Any]]) -> pa.Table:
+    columns: dict[str, Any] = {
+        "run": pa.array(range(len(stretches)), pa.int64()),
+        "of_stretch": pa.array([stretch["stretch"] for stretch in stretches], pa.int64()),
+    }
+    for key in rule.rule.subject:
+        columns[f"of_{key}"] = pa.array([stretch[key] for stretch in stretches], pa.string())
+    return pa.table(columns)
+
+
+def _evidence_of_stretches(rule: Rule) -> str:
+    on = " AND ".join(f"h.{key} = r.of_{key}" for key in rule.rule.subject)
+    return (
+        f"SELECT r.run, e.file_id AS file_order, h.file, h.line, h.ts_us, {_WHO}, CAST(NULL AS DOUBLE) AS measure "
+        f"FROM {HITS} h JOIN {_FLAGGED} r ON {on} AND h.stretch = r.of_stretch "
+        "JOIN events e ON e.file = h.file AND e.line = h.line"
+    )

@@ -1,0 +1,124 @@
+"""Findings: episodes with bounded evidence, who stands behind them, and sentences."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from quietburn.engine.base import Engine
+from quietburn.episodes import Episode, Judged, Observed, finite
+from quietburn.ruleset.model import Rule
+from quietburn.ruleset.severity import Severity
+from quietburn.ruleset.wording import Sentences
+
+MAX_EVIDENCE = 20
+_MINUTE_US = 60_000_000
+_TOP = 3
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A line that counts against the subject."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class TopEntry:
+    """Who stands behind a finding: the share of its evidence, and its tokens."""
+
+    column: str
+    value: str
+    share: float
+    tokens: float | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One subject's episode; times in UTC microseconds, half open."""
+
+    rule: str
+    severity: Severity
+    subject: dict[str, str]
+    start_us: int
+    end_us: int
+    first_flagged_us: int
+    last_flagged_us: int
+    observed: Observed
+    inference: str
+    action: str
+    count: int
+    evidence: tuple[Evidence, ...]
+    top: tuple[TopEntry, ...] = ()
+
+
+class NoEvidenceError(Exception):
+    """An episode is flagged and no event counts against its subject: the rule contradicts itself."""
+
+
+def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
+    """Yield a finding for each episode. Raises EngineError, NoEvidenceError."""
+    if not judged.episodes:
+        return
+    facts = {row["run"]: row for row in engine.select(_facts_sql(judged)).to_pylist()}
+    lines: dict[int, list[Evidence]] = {}
+    for row in engine.select(_lines_sql(judged)).to_pylist():
+        lines.setdefault(row["run"], []).append(Evidence(row["file"], row["line"]))
+    top = _top(engine, judged, {index: row["hits"] for index, row in facts.items()})
+    sentences = Sentences(rule)
+    for index, episode in enumerate(judged.episodes):
+        fact = facts.get(index)
+        if fact is None:
+            raise NoEvidenceError
+        measured = {f"p50_{rule.finding.measure_name}": finite(fact["p50"])} if rule.finding.measure_name else {}
+        observed = episode.observed | measured
+        yield Finding(
+            rule=rule.id,
+            severity=episode.severity,
+            subject=_known(episode),
+            start_us=fact["first_us"] // _MINUTE_US * _MINUTE_US,
+            end_us=(fact["last_us"] // _MINUTE_US + 1) * _MINUTE_US,
+            first_flagged_us=episode.first_flagged * _MINUTE_US,
+            last_flagged_us=episode.last_flagged * _MINUTE_US,
+            observed=observed,
+            inference=sentences.inference(observed),
+            action=sentences.action(observed),
+            count=fact["hits"],
+            evidence=tuple(lines[index]),
+            top=top.get(index, ()),
+        )
+
+
+def _known(episode: Episode) -> dict[str, str]:
+    return {key: value for key, value in episode.subject.items() if value != ""}
+
+
+def _facts_sql(judged: Judged) -> str:
+    return (
+        "SELECT run, count(*) AS hits, min(ts_us) AS first_us, max(ts_us) AS last_us, median(measure) AS p50 "
+        f"FROM ({judged.evidence_sql}) GROUP BY run"
+    )
+
+
+def _lines_sql(judged: Judged) -> str:
+    return (
+        "SELECT run, file, line FROM (SELECT run, file, line, row_number() OVER "
+        f"(PARTITION BY run ORDER BY ts_us, file_order, line) AS place FROM ({judged.evidence_sql})) "
+        f"WHERE place <= {MAX_EVIDENCE} ORDER BY run, place"
+    )
+
+
+def _top(engine: Engine, judged: Judged, hits: dict[int, int]) -> dict[int, tuple[TopEntry, ...]]:
+    """Return for each episode up to three clients, else tenants, else models, else backends, by their share."""
+    column = next((name for name in ("client", "tenant", "model", "backend") if engine.carries(name)), None)
+    if column is None:
+        return {}
+    rows = engine.select(
+        f"SELECT run, name, n, tokens FROM (SELECT *, row_number() OVER (PARTITION BY run ORDER BY n DESC, name) AS place FROM "
+        f"(SELECT run, {column} AS name, count(*) AS n, sum(tokens) AS tokens FROM ({judged.evidence_sql}) "
+        f"WHERE {column} IS NOT NULL GROUP BY run, {column})) WHERE place <= {_TOP} ORDER BY run, place"
+    ).to_pylist()
+    found: dict[int, tuple[TopEntry, ...]] = {}
+    for row in rows:
+        entry = TopEntry(column, row["name"], row["n"] / hits[row["run"]], finite(row["tokens"]))
+        found[row["run"]] = (*found.get(row["run"], ()), entry)
+    return found
