@@ -68,7 +68,6 @@ def _tokens(kind: str, value: str, where: str) -> Count:
 ATTEMPT_EVENTS = {
     "noisy-prefix": "is_attempt AND prefix_noisy",
     "empty": "in_request AND is_2xx AND non_empty = FALSE AND (completion_tokens > 0 OR reasoning_tokens > 0)",
-    "truncated": "in_request AND is_2xx AND complete = FALSE",
 }
 
 COUNTERS = (
