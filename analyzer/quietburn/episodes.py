@@ -151,8 +151,7 @@ def _evidence_in_windows(rule: Rule, values: Values) -> str:
 def _by_events(engine: Engine, rule: Rule, values: Values) -> Judged:
     reduction = find_hits(engine, rule, values)
     stretches = engine.select(stretches_sql(rule)).to_pylist()
-    if not stretches:
-        return Judged([], "")
+    # Asked for even where there is no hit: a flag that can't be computed must not read as quiet.
     flagged = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
     found = [(stretch, _of_stretch(rule, stretch, flagged)) for stretch in stretches]
     kept = [(stretch, episode) for stretch, episode in found if episode is not None]
