@@ -168,8 +168,9 @@ _KEY = "COALESCE(request_id, 'key:' || idempotency_key)"
 
 
 # Nobody knows whether the server did the work. Without a connection it did not.
-_TIMED_OUT = """COALESCE((lower(error) LIKE '%timeout%' OR lower(error) LIKE '%timed out%')
-    AND NOT lower(error) LIKE '%connect%' AND NOT lower(error) LIKE '%pool%', FALSE) OR COALESCE(status = 504, FALSE)"""
+_TIMED_OUT = """COALESCE((lower(error) LIKE '%timeout%' OR lower(error) LIKE '%timed out%'
+        OR lower(error) LIKE '%deadline%exceeded%')
+    AND NOT lower(error) LIKE '%connect%' AND NOT lower(error) LIKE '%pool%', FALSE) OR COALESCE(status IN (408, 504), FALSE)"""
 
 
 def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> None:
