@@ -65,7 +65,11 @@ def quiet_node(second: float, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_clock_in_the_prefix_is_found_and_a_stable_one_is_not(tmp_path: Path) -> None:
-    noisy = [quiet_node(5 * i, request_id=f"r{i}", prefix_fp="51ab", prefix_noisy=True) for i in range(1, 13)]
+    noisy = [
+        # Answers of 41 and 39 tokens by turns: were all alike, twelve in a row would beat like a health check.
+        quiet_node(5 * i, request_id=f"r{i}", prefix_fp="51ab", prefix_noisy=True, completion_tokens=39 + i % 2 * 2)
+        for i in range(1, 13)
+    ]
     report = report_of(tmp_path, noisy)
     found = findings(report)["cache-busting-prefix"]
     assert found["severity"] == "page"
