@@ -4,6 +4,7 @@ import io
 import json
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,6 +57,24 @@ def rules_show(rule_id: Annotated[str, typer.Argument(metavar="ID", help="A rule
     from quietburn.ruleset.load import choose, shipped_rules
 
     typer.echo(_shown(choose(shipped_rules(), [rule_id])[0]))
+
+
+@rules_app.command("table")
+def rules_table(
+    out: Annotated[Path | None, typer.Option(help="Folder for the table and a page a rule; else the table is printed.")] = None,
+) -> None:
+    """Print the decision table as Markdown, or write it with a page a rule."""
+    from quietburn.output import replace_file
+    from quietburn.report.rulebook import TABLE, rulebook
+    from quietburn.ruleset.load import shipped_rules
+
+    pages = rulebook(shipped_rules())
+    if out is None:
+        typer.echo(pages[TABLE], nl=False)
+        return
+    for name, text in pages.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        replace_file(out / name, text)
 
 
 def _shown(rule: "Rule") -> str:
