@@ -115,7 +115,10 @@ def test_a_night_of_probes_spends_11520_tokens_on_nobody(tmp_path: Path) -> None
     rates = report["rates"]
     assert (report["ledger"]["events"], rates["attempts"], rates["successes"], rates["success_rate"]) == (96, 90, 90, 1)
     assert (rates["requests"], rates["usable"], rates["usable_rate"], rates["usable_rate_bounds"]) == (0, 0, None, None)
-    assert rates["tokens"] == {"all": 11520, "coverage": 1, "wasted": 11520, "probe": 11520, "by_traffic": {"probe": 11520}}
+    assert rates["tokens"] == {
+        "all": 11520, "coverage": 1, "wasted": 11520, "wasted_coverage": 1, "probe": 11520, "probe_coverage": 1,
+        "by_traffic": {"probe": 11520}, "coverage_by_traffic": {"probe": 1},
+    }
     spend = findings(report)["probe-spend-share"]
     assert (spend["observed"]["probe_tokens"], spend["observed"]["probes"]) == (11520, 90)
     assert (spend["observed"]["hourly_token_cap"], spend["observed"]["share_of_cap"]) == (50000, pytest.approx(0.2304))

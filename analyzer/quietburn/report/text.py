@@ -135,19 +135,19 @@ def _bar(label: str, count: int, whole: int, style: str = "") -> Text:
 
 def _of_fewer(coverage: float | None) -> str:
     """Return how many of the attempts behind a sum are in it, where that is not all of them."""
-    return "" if coverage in (None, 1.0) else f" ({percent(coverage)} of those say how many)"
+    return "" if coverage in (None, 1.0) else f" ({percent(coverage)} of them say so)"
 
 
 def _tokens(rates: RatesReport) -> Lines:
     tokens = rates.tokens
     if not tokens.coverage:
         return
-    parts = [f"{number(tokens.all)} tokens"]
+    parts = [f"{number(tokens.all)} tokens ({percent(tokens.coverage)} of attempts say how many)"]
     if tokens.wasted:
         parts.append(f"{number(tokens.wasted)} bought no usable answer{_of_fewer(tokens.wasted_coverage)}")
     if tokens.probe:
         parts.append(f"{number(tokens.probe)} went to probes{_of_fewer(tokens.probe_coverage)}")
-    yield _plain(f"  {', '.join(parts)} ({percent(tokens.coverage)} of attempts say how many)")
+    yield _plain(f"  {', '.join(parts)}")
 
 
 def _findings(report: Report, width: int) -> Lines:
