@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from quietburn.engine.base import Engine, EngineError
+from quietburn.engine.base import Carries, Engine, EngineError
 from quietburn.engine.minutes import Reduction, reduce_to_minutes
 from quietburn.episodes import judge
 from quietburn.findings import Finding, NoEvidenceError, findings
@@ -47,7 +47,8 @@ def classify(engine: Engine, rules: Iterable[tuple[Rule, Values]], cannot_tell: 
         missing = missing_fields(rule, values, engine)
         reason = (cannot_tell or {}).get(rule.id)
         if missing or reason:
-            listed = missing or (f"not told by this dialect: {reason}",)
+            # Which fields are missing says nothing to someone whose gateway can't log them.
+            listed = (f"not told by this dialect: {reason}",) if reason else missing
             results[rule.id] = RuleResult(rule, values, Outcome.NOT_EVALUATED, missing=listed)
         else:
             ready.append((rule, values))
@@ -59,7 +60,7 @@ def classify(engine: Engine, rules: Iterable[tuple[Rule, Values]], cannot_tell: 
     return [results[rule.id] for rule, _ in rules]
 
 
-def missing_fields(rule: Rule, values: Values, engine: Engine) -> tuple[str, ...]:
+def missing_fields(rule: Rule, values: Values, engine: Carries) -> tuple[str, ...]:
     """Return what the run lacks for a rule: fields as users log them, or `not configured: NAME`."""
 
     def carries(field_name: str) -> bool:

@@ -14,7 +14,9 @@ from quietburn.commands.analyze import analyze as analyze_command
 from quietburn.commands.backtest import backtest as backtest_command
 from quietburn.commands.compare import compare as compare_command
 from quietburn.commands.demo import demo as demo_command
+from quietburn.commands.dialects import dialects_app
 from quietburn.commands.gate import gate as gate_command
+from quietburn.commands.map import map_command
 from quietburn.commands.nights import nights as nights_command
 from quietburn.commands.options import say
 from quietburn.errors import ExitStatus, InputError, QuietburnError, UsageError
@@ -32,6 +34,7 @@ app = typer.Typer(
 )
 rules_app = typer.Typer(help="The rule catalogue.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rules_app, name="rules")
+app.add_typer(dialects_app, name="dialects")
 
 
 @rules_app.command("list")
@@ -123,6 +126,7 @@ def fingerprint(
 
 app.command("analyze")(analyze_command)
 app.command("nights")(nights_command)
+app.command("map")(map_command)
 app.command("demo")(demo_command)
 app.command("alerts")(alerts_command)
 app.command("backtest")(backtest_command)

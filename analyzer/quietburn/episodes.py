@@ -139,7 +139,7 @@ def _evidence_in_windows(rule: Rule, values: Values) -> str:
     measure = bind(rule.finding.measure, values) if rule.finding.measure else "CAST(NULL AS DOUBLE)"
     on = " AND ".join(f"COALESCE(e.{key}, '') = r.of_{key}" for key in rule.rule.subject)
     return (
-        f"SELECT r.run, e.file_id AS file_order, e.file, e.line, e.ts_us, {_WHO}, e.measure "
+        f"SELECT r.run, e.file_id AS file_order, e.file, e.line, e.item, e.ts_us, {_WHO}, e.measure "
         f"FROM (SELECT *, {measure} AS measure FROM events WHERE {bind(rule.evidence, values)}) e "
         f"JOIN {_FLAGGED} r ON {on} AND e.minute > r.after_minute AND e.minute <= r.to_minute"
     )
@@ -193,7 +193,7 @@ def _stretch_table(rule: Rule, stretches: list[dict[str, Any]]) -> pa.Table:
 def _evidence_of_stretches(rule: Rule) -> str:
     on = " AND ".join(f"h.{key} = r.of_{key}" for key in rule.rule.subject)
     return (
-        f"SELECT r.run, e.file_id AS file_order, h.file, h.line, h.ts_us, {_WHO}, CAST(NULL AS DOUBLE) AS measure "
+        f"SELECT r.run, e.file_id AS file_order, h.file, h.line, e.item, h.ts_us, {_WHO}, CAST(NULL AS DOUBLE) AS measure "
         f"FROM {HITS} h JOIN {_FLAGGED} r ON {on} AND h.stretch = r.of_stretch "
-        "JOIN events e ON e.file = h.file AND e.line = h.line"
+        "JOIN events e ON e.file = h.file AND e.line = h.line AND e.ts_us = h.ts_us"
     )

@@ -16,10 +16,11 @@ _TOP = 3
 
 @dataclass(frozen=True)
 class Evidence:
-    """A line that counts against the subject."""
+    """A line that counts against the subject; `item` says which of its events, where it holds several."""
 
     file: str
     line: int
+    item: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
     facts = {row["run"]: row for row in engine.select(_facts_sql(judged)).to_pylist()}
     lines: dict[int, list[Evidence]] = {}
     for row in engine.select(_lines_sql(judged)).to_pylist():
-        lines.setdefault(row["run"], []).append(Evidence(row["file"], row["line"]))
+        lines.setdefault(row["run"], []).append(Evidence(row["file"], row["line"], row["item"]))
     top = _top(engine, judged, {index: row["hits"] for index, row in facts.items()})
     sentences = Sentences(rule)
     for index, episode in enumerate(judged.episodes):
@@ -101,8 +102,8 @@ def _facts_sql(judged: Judged) -> str:
 
 def _lines_sql(judged: Judged) -> str:
     return (
-        "SELECT run, file, line FROM (SELECT run, file, line, row_number() OVER "
-        f"(PARTITION BY run ORDER BY ts_us, file_order, line) AS place FROM ({judged.evidence_sql})) "
+        "SELECT run, file, line, item FROM (SELECT run, file, line, item, row_number() OVER "
+        f"(PARTITION BY run ORDER BY ts_us, file_order, line, item) AS place FROM ({judged.evidence_sql})) "
         f"WHERE place <= {MAX_EVIDENCE} ORDER BY run, place"
     )
 

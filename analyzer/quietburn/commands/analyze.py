@@ -55,6 +55,7 @@ def analyze(
     max_quarantined: options.MaxQuarantined = "5%",
     quarantine: Annotated[Path | None, typer.Option(help="Write each refused line's place and reason here.")] = None,
     show_raw: Annotated[bool, typer.Option("--show-raw", help="With the text of refused lines; it may hold prompts.")] = False,
+    anonymize: Annotated[bool, typer.Option("--anonymize", help="Clients and tenants as stable pseudonyms.")] = False,
     json_schema: Annotated[bool, typer.Option("--json-schema", help="Print the JSON Schema of the report and stop.")] = False,
     quiet: options.Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Say why a dialect was chosen; name every refused line.")] = False,
@@ -73,6 +74,10 @@ def analyze(
         only=only, skip=skip, config=config, store=db, cpu=cpu,
     )
     report = _analyzed(ledgers or [], request, quarantine, quiet=quiet, show_raw=show_raw)
+    if anonymize:
+        from quietburn.report.anonymous import anonymized
+
+        report = anonymized(report, request.config.deadlines.tenant)
     if verbose and not quiet:
         for file in report.ledger.files:
             say(f"{file.path}: dialect {file.dialect}; {file.detected_because}")

@@ -6,6 +6,14 @@ from typing import Protocol
 import pyarrow as pa
 
 
+class Carries(Protocol):
+    """Knows which columns have a value."""
+
+    def carries(self, field: str) -> bool:
+        """Whether any event has a value in this column (its stored name)."""
+        ...
+
+
 class Engine(Protocol):
     """Holds one run's events."""
 

@@ -24,7 +24,7 @@ CRITERIA = ("on_time", "complete", "non_empty")
 _MEASURED_FROM = 0.5  # a criterion counts when it can be answered for half of the 2xx attempts
 
 DERIVED = {
-    "dialect": "VARCHAR", "file": "VARCHAR", "line": "BIGINT", "request_key": "VARCHAR",
+    "dialect": "VARCHAR", "file": "VARCHAR", "line": "BIGINT", "item": "BIGINT", "request_key": "VARCHAR",
     "request_started_us": "BIGINT", "request_deadline_us": "BIGINT", "is_attempt": "BOOLEAN",
     "in_request": "BOOLEAN", "is_2xx": "BOOLEAN", "complete": "BOOLEAN", "non_empty": "BOOLEAN",
     "on_time": "BOOLEAN", "verdict": "VARCHAR", "decides": "BOOLEAN", "request_has_2xx": "BOOLEAN",
@@ -54,6 +54,7 @@ class Settings:
     length_is_complete: bool = True
     file_labels: tuple[str, ...] = ()  # by file id
     carriers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # dialects that carry a column
+    weak_finish: tuple[str, ...] = ()  # dialects in which a missing finish reason proves nothing
 
     def carrying(self, *columns: str) -> tuple[str, ...]:
         """Return the dialects whose lines carry any of these columns."""
@@ -75,7 +76,9 @@ class Coverage:
 
 def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> Coverage:
     """Create the views `all_events` and `events` (within the asked span); return the coverage."""
-    settings = replace(settings, carriers=_carriers(connection, columns))
+    carriers = _carriers(connection, columns)
+    told = tuple(dialect for dialect in carriers.get("finish_reason", ()) if dialect not in settings.weak_finish)
+    settings = replace(settings, carriers=carriers | {"finish_reason": told})
     _chain_attempts(connection, columns, settings)
     _remember_prefixes(connection, columns)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW answers AS {_answers(columns, settings)}")
@@ -126,7 +129,7 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
     file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
     return (
-        f"SELECT row_id, file_id, {file} AS file, line, dialect, {', '.join(given)}, "
+        f"SELECT row_id, file_id, {file} AS file, line, item, dialect, {', '.join(given)}, "
         f"{_deadline(columns, settings)} AS deadline_ms FROM {COUNTED_LINES}"
     )
 

@@ -3,6 +3,7 @@
 import shutil
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -71,7 +72,18 @@ class DuckEngine:
         for counts in self.files:
             counts.duplicates = repeats.get(counts.file_id, 0)
             counts.events -= counts.duplicates
+            if counts.packed and counts.duplicates:
+                self._count_repeated_lines(counts)
         self.conflicting_ids = conflicting_ids(self.connection, self.loader.columns)
+
+    def _count_repeated_lines(self, counts: FileCounts) -> None:
+        """Count as duplicates the lines none of whose events count."""
+        before = counts.events + counts.duplicates - counts.packed
+        ((left,),) = self.connection.execute(
+            f"SELECT count(DISTINCT line) FROM {COUNTED_LINES} WHERE file_id = {counts.file_id}"
+        ).fetchall()
+        counts.duplicates = before - int(left)
+        counts.packed = counts.events - int(left)
 
     @property
     def _file_ids(self) -> list[int] | None:
@@ -80,6 +92,8 @@ class DuckEngine:
 
     def prepare(self, settings: derive.Settings) -> None:
         """Make `events` and what it stands on."""
+        weak = tuple(name for name, mapping in self.loader.mappings.items() if "finish_reason" in mapping.weak_columns)
+        settings = replace(settings, weak_finish=weak)
         self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
         stored = self.loader.columns - ({"deadline_ms"} if settings.deadlines else set())

@@ -3,10 +3,12 @@
 import json
 import math
 import re
-from collections.abc import Iterable
+import threading
+from collections.abc import Collection, Iterable
 from collections.abc import Mapping as KeyMap
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 from quietburn.ledger.blocks import MAX_LINE_BYTES, MAX_NESTING, Line
@@ -35,15 +37,32 @@ class _ConflictError(Exception):
 
 
 class Pairs(list[tuple[str, Any]]):
-    """The members of a JSON object in order, repeated keys and all."""
+    """The members of a JSON object that repeats keys, in order."""
+
+
+class _Repeats(threading.local):
+    """Whether the line that this thread reads holds an object that repeats keys."""
+
+    found = False
+
+
+_repeats = _Repeats()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Pairs:
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    _repeats.found = True
+    return Pairs(pairs)
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=Pairs, parse_float=NumberText, parse_int=NumberText, parse_constant=NumberText
+    object_pairs_hook=_object, parse_float=NumberText, parse_int=NumberText, parse_constant=NumberText
 )
 
 
-def parse_line(line: Line, known: KeyMap[str, object]) -> dict[str, Any] | Refused:
+def parse_line(line: Line, known: Collection[str]) -> dict[str, Any] | Refused:
     """Return a line's members, or why it is refused.
 
     Numbers come as NumberText. A key that the dialect knows may stand twice only with the
@@ -64,7 +83,17 @@ def parse_line(line: Line, known: KeyMap[str, object]) -> dict[str, Any] | Refus
         return Refused(LineFault.CONFLICTING_KEY)
 
 
-def _decode(text: str, *, unfinished: bool) -> Pairs | Refused:
+def decode(text: str) -> Any:
+    """Return what a JSON text holds, numbers as they are written; a text that is none, as it is."""
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if "\\u" in text and _has_lone_surrogate(value) else value
+
+
+def _decode(text: str, *, unfinished: bool) -> dict[str, Any] | Pairs | Refused:
+    _repeats.found = False
     try:
         value, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError as problem:
@@ -72,8 +101,8 @@ def _decode(text: str, *, unfinished: bool) -> Pairs | Refused:
     except RecursionError:
         return Refused(LineFault.TOO_DEEP)
     if end != len(text):
-        return Refused(LineFault.TRAILING_TEXT if isinstance(value, Pairs) else LineFault.NOT_JSON)
-    return value if isinstance(value, Pairs) else Refused(LineFault.NOT_AN_OBJECT)
+        return Refused(LineFault.TRAILING_TEXT if isinstance(value, dict | Pairs) else LineFault.NOT_JSON)
+    return value if isinstance(value, dict | Pairs) else Refused(LineFault.NOT_AN_OBJECT)
 
 
 def _unfit_bytes(data: bytes) -> LineFault | None:
@@ -111,17 +140,21 @@ def _has_lone_surrogate(value: object) -> bool:
         if isinstance(part, str):
             if any("\ud800" <= char <= "\udfff" for char in part):
                 return True
+        elif isinstance(part, dict):
+            waiting += part.items()
         elif isinstance(part, list | tuple):
             waiting += part
     return False
 
 
-def _members(pairs: Pairs, known: KeyMap[str, object]) -> dict[str, Any]:
+def _members(pairs: dict[str, Any] | Pairs, known: Collection[str]) -> dict[str, Any]:
+    if not _repeats.found:
+        return dict(pairs)
     members = dict(pairs)
     for key in known:
         if key.startswith("/"):
             _check_path(pairs, key)
-    if len(members) != len(pairs):
+    if isinstance(pairs, Pairs):
         for key, value in pairs:
             if key in known and not _same(members[key], value):
                 raise _ConflictError
@@ -130,16 +163,27 @@ def _members(pairs: Pairs, known: KeyMap[str, object]) -> dict[str, Any]:
 
 def _check_path(value: Any, path: str) -> None:
     """Raise where an object on a path holds the path's next key twice, with different values."""
-    for step in path[1:].split("/"):
+    for step in steps_of(path):
         if isinstance(value, Pairs):
-            found = [part for key, part in value if key == _unescaped(step)]
+            found = [part for key, part in value if key == step]
             if any(not _same(found[0], other) for other in found[1:]):
                 raise _ConflictError
-        value = _step(value, _unescaped(step))
+        value = _step(value, step)
 
 
-def _unescaped(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
+def has_conflict(value: dict[str, Any] | Pairs, key: str) -> bool:
+    """Whether an object, or one on the path that the key is, holds the key twice with different values."""
+    try:
+        _check_path(value, key if key.startswith("/") else "/" + key.replace("~", "~0").replace("/", "~1"))
+    except _ConflictError:
+        return True
+    return False
+
+
+@lru_cache(maxsize=4096)
+def steps_of(path: str) -> tuple[str, ...]:
+    """Return the keys that a path leads along."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/"))
 
 
 def _same(a: object, b: object) -> bool:
@@ -160,8 +204,10 @@ def resolve(members: KeyMap[str, Any], key: str) -> Any:
     if not key.startswith("/"):
         return members.get(key)
     value: Any = members
-    for step in key[1:].split("/"):
-        value = _step(value, _unescaped(step))
+    for step in steps_of(key):
+        value = value.get(step) if type(value) is dict else _step(value, step)
+        if value is None:
+            return None
     return value
 
 

@@ -19,9 +19,9 @@ from quietburn.ledger.fields import (
     text_value,
     translated_value,
 )
-from quietburn.ledger.mapping import Alternative, Mapping, scale
+from quietburn.ledger.mapping import Alternative, Mapping, Recognise, scale
 from quietburn.ledger.proofs import AddsUp, NoneInvented, NoPlaceholder, NotGreater, OneIsWhole, Proof, TimesInOrder
-from quietburn.ledger.rawcolumns import LINE_CHECK, RawColumns, RawKind, raw_name
+from quietburn.ledger.rawcolumns import ITEM, LINE_CHECK, RawColumns, RawKind, raw_name
 from quietburn.ledger.reasons import FieldFault, LineFault
 from quietburn.ledger.sql import any_of, literal, quote
 from quietburn.ledger.times import TimeUnit, only_numbers, seconds_proof, time_checks, time_us
@@ -70,16 +70,16 @@ class Conversion:
         return f"SELECT {self.outer} FROM (SELECT {self.inner} FROM {source})"
 
 
-def recognises(mapping: Mapping, raw_columns: list[str]) -> str:
-    """Return the predicate over a raw table: this line is of the dialect."""
+def meets(wanted: Recognise, raw_columns: list[str]) -> str:
+    """Return the predicate over a raw table: this line has what is wanted."""
     keys = RawColumns(raw_columns)
-    wanted = mapping.recognise
     parts = [keys.present(key) for key in wanted.all]
     if wanted.any:
         found = [keys.present(key) for key in wanted.any if keys.kinds(key)]
         parts.append("(" + " OR ".join(found) + ")" if found else "FALSE")
     parts += [f"NOT {keys.present(key)}" for key in wanted.none if keys.kinds(key)]
     parts += [_holds(keys.text_sql(key), values) for key, values in wanted.values.items()]
+    parts += [f"NOT {_holds(keys.text_sql(key), values)}" for key, values in wanted.not_values.items() if keys.kinds(key)]
     return " AND ".join(parts) or "TRUE"
 
 
@@ -87,7 +87,7 @@ def recognition_proof(mapping: Mapping, raw_columns: list[str]) -> list[Proof] |
     """Return what shows that each line of a raw table is of the dialect; None where that takes a look at each."""
     keys = RawColumns(raw_columns)
     wanted = mapping.recognise
-    if wanted.values or any(keys.kinds(key) for key in wanted.none):
+    if mapping.requests.keys or wanted.values or any(keys.kinds(key) for key in (*wanted.none, *wanted.not_values)):
         return None
     groups = [wanted.all[i : i + 1] for i in range(len(wanted.all))] + ([wanted.any] if wanted.any else [])
     return [OneIsWhole(tuple(raw_name(kind, key) for key in group for kind in keys.kinds(key))) for group in groups]
@@ -118,6 +118,8 @@ def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
         if value is not None:
             values[name] = value
             keys.end_us = value.sql if name == "ts_us" else keys.end_us
+        if name == "traffic" and value is not None and any(way.inferred for way in ways):
+            values["traffic_source"] = _traffic_source(ways, keys, zone)
     _add_private(values, keys)
     if mapping.has_time:
         checks = time_checks(mapping, keys, zone)
@@ -150,7 +152,7 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: RawColumns, zone: st
         return None
     first = branches[0]
     # What a single way reads is NULL where its key is missing: it needs no guard.
-    if first.present == "TRUE" or (len(branches) == 1 and not any(way.when or way.only or way.null for way in ways)):
+    if first.present == "TRUE" or (len(branches) == 1 and not any(way.is_guarded for way in ways)):
         return first
     last = branches[-1]
     if all(value.is_null_if_absent for value in branches[:-1]) and (last.is_null_if_absent or last.present == "TRUE"):
@@ -158,20 +160,30 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: RawColumns, zone: st
     return Value("CASE " + " ".join(f"WHEN {v.present} THEN {v.sql}" for v in branches) + " END", "TRUE")
 
 
+def _traffic_source(ways: tuple[Alternative, ...], keys: RawColumns, zone: str | None) -> Value:
+    """Return what told the traffic class: the ledger's own label, or what it was inferred from."""
+    found = [(value.present, way.inferred or "label") for way in ways for value in _way("traffic", Kind.TEXT, way, keys, zone)]
+    cases = " ".join(f"WHEN {present} THEN {literal(source)}" for present, source in found)
+    return Value(f"CASE {cases} END", "TRUE")
+
+
 def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | None) -> list[Value]:
     condition = " AND ".join(_holds(keys.text(key), values) for key, values in way.when.items())
     if way.value is not None:
         return [Value(literal(way.value), f"({condition})" if condition else "TRUE")]
     found = []
-    for key in way.sources:
+    for key in way.keys:
         if keys.kinds(key):
             value = _convert(name, kind, way, key, keys, zone)
+            if way.absent or way.weak:
+                value.present = f"({value.present} AND NOT {_holds(keys.text(key), (*way.absent, *way.weak))})"
+                value.proof = None
             if condition:
                 value.present = f"({value.present} AND {condition})"
-            value.is_null_if_absent &= not condition and not way.only
+            value.is_null_if_absent &= not condition and not way.only and not way.absent and not way.weak
             found.append(value)
     if way.null is not None:
-        absent = " AND ".join(f"NOT {keys.present(key)}" for key in way.sources)
+        absent = " AND ".join(f"NOT {keys.present(key)}" for key in way.keys)
         found.append(Value(literal(way.null), f"({absent}{' AND ' + condition if condition else ''})"))
     return found
 
@@ -221,7 +233,7 @@ def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion) -> N
     _ends(values, final, have, result)
     if "traffic" in final or "user_agent" in final:
         _traffic(final)
-    kept = ["line", *([LINE_CHECK] if keys.has_line_check else [])]
+    kept = ["line", *([LINE_CHECK] if keys.has_line_check else []), *([ITEM] if keys.has_item else [])]
     result.columns = [*kept, *final]
     made = [f"{result.invented} AS invented"]
     result.inner = ", ".join([*kept, *made, *(f"{value.sql} AS {quote('v_' + name)}" for name, value in values.items())])
@@ -303,4 +315,5 @@ def _traffic(final: dict[str, str]) -> None:
     probes = ", ".join(literal(name) for name in _PROBE_AGENTS)
     is_probe = f"COALESCE(trim({agent}) IN ({probes}), FALSE)"
     final["traffic"] = f"COALESCE({label}, CASE WHEN {is_probe} THEN 'probe' END)"
-    final["traffic_source"] = f"CASE WHEN {label} IS NOT NULL THEN 'label' WHEN {is_probe} THEN 'user_agent' END"
+    told = final.get("traffic_source", "'label'")
+    final["traffic_source"] = f"CASE WHEN {label} IS NOT NULL THEN {told} WHEN {is_probe} THEN 'user_agent' END"

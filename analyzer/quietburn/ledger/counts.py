@@ -25,6 +25,7 @@ class FileCounts:
     quarantined: int = 0
     incomplete_last_line: bool = False
     blank: int = 0
+    packed: int = 0  # events beyond the first of their line, in dialects that put several into one
     duplicates: int = 0
     invalid_values: int = 0
     coerced: int = 0
@@ -41,8 +42,8 @@ class FileCounts:
 
     @property
     def used(self) -> int:
-        """Return how many lines the events were written in."""
-        return self.events + self.joined
+        """Return how many physical lines the events were written in."""
+        return self.events - self.packed + self.joined
 
     def stored(self) -> dict[str, Any]:
         """Return the counts as a store keeps them: without what a caller may have written."""

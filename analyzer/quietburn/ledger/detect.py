@@ -146,16 +146,17 @@ def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *
     nearest dialect and what it missed.
     """
     wrapper = wrapper_of(lines)
-    sample = _parse(lines if wrapper is None else sample_payloads(lines, wrapper))
+    sample = parsed_sample(lines if wrapper is None else sample_payloads(lines, wrapper))
     wrapped = f"its lines are wrapped {wrapper.words}; " if wrapper else ""
     if not sample:
         carried = f", nor is what they carry ({wrapped.removesuffix('; ')})" if wrapped else ""
         raise InputError(
             f"{ledger.label}: none of the lines sampled across it is a JSON object{carried}; a ledger is JSON, one object a line."
+            + (" It looks like CSV: write each row as a JSON object, and name its fields with --map." if _is_csv(lines) else "")
         )
     if forced is not None:
         return Detection((forced,), _source((forced,)), forced.dialect.name, f"{wrapped}it was asked for", sample, wrapper)
-    fits = Counter(name for members in sample if (name := _first_fit(members, known)))
+    fits = Counter(name for members in sample if (name := first_fit(members, known)))
     if not fits:
         raise InputError(f"{ledger.label}: {_nearest(sample, known)}")
     signed = {mapping.dialect.name for mapping in known if mapping.recognise.is_signature}
@@ -166,13 +167,21 @@ def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *
     return Detection(mappings, _source(mappings), main, wrapped + why, sample, wrapper)
 
 
-def _parse(lines: list[bytes]) -> list[Members]:
+def first_fit(members: Members, known: tuple[Mapping, ...]) -> str | None:
+    """Return the first dialect that a line is of."""
+    return next((m.dialect.name for m in known if not _missing(members, m)), None)
+
+
+def parsed_sample(lines: list[bytes]) -> list[Members]:
+    """Return the sampled lines that are JSON objects."""
     parsed = (parse_line(Line(0, 0, line.strip(b"\r\0\xef\xbb\xbf")), {}) for line in lines if line.strip())
     return [members for members in parsed if not isinstance(members, Refused)]
 
 
-def _first_fit(members: Members, known: tuple[Mapping, ...]) -> str | None:
-    return next((m.dialect.name for m in known if not _missing(members, m)), None)
+def _is_csv(lines: list[bytes]) -> bool:
+    told = [line for line in lines if line.strip()][:20]
+    commas = {line.count(b",") for line in told}
+    return len(told) > 1 and len(commas) == 1 and commas != {0}
 
 
 def _missing(members: Members, mapping: Mapping) -> list[str]:
@@ -189,9 +198,17 @@ def _missing(members: Members, mapping: Mapping) -> list[str]:
     for key, values in wanted.values.items():
         if str(resolve(members, key)) not in values:
             missing.append(f"{key} being one of {', '.join(values)}")
-    if mapping.has_time and not any(has(key) for key in mapping.time_sources):
+    for key, values in wanted.not_values.items():
+        if _said(members, key) in values:
+            missing.append(f"{key} being none of {', '.join(values)}")
+    if mapping.has_time and mapping.events is None and not any(has(key) for key in mapping.time_sources):
         missing.append("a time (" + ", ".join(mapping.time_sources[:4]) + ")")
     return missing
+
+
+def _said(members: Members, key: str) -> str | None:
+    value = resolve(members, key)
+    return None if value is None else str(value)
 
 
 def _nearest(sample: list[Members], known: tuple[Mapping, ...]) -> str:
@@ -199,8 +216,11 @@ def _nearest(sample: list[Members], known: tuple[Mapping, ...]) -> str:
     scored = []
     for mapping in known:
         missed = Counter(what for members in sample for what in _missing(members, mapping))
-        scored.append((missed.total() / (len(mapping.recognise.all) + 2), mapping, missed))
-    _, mapping, missed = min(scored, key=lambda item: item[0])
+        # The share of its conditions that are missed: a dialect of one key is no near one for missing only that.
+        asked = mapping.recognise
+        conditions = len(asked.all) + bool(asked.any) + len(asked.values) + (mapping.has_time and mapping.events is None)
+        scored.append((missed.total() / conditions if conditions else float("inf"), -mapping.dialect.priority, mapping, missed))
+    _, _, mapping, missed = min(scored, key=lambda item: item[:2])
     return (
         f"no known dialect fits its lines. Nearest is {mapping.dialect.name!r}, which misses "
         f"{' and '.join(missed)}. Name its fields in a mapping file and pass it with --map."
@@ -216,5 +236,9 @@ def _source(mappings: tuple[Mapping, ...]) -> Source:
         for name, keys in mapping.private_sources.items():
             private[name] = tuple(dict.fromkeys((*private.get(name, ()), *keys)))
     ignored = frozenset(key for mapping in mappings for key in mapping.ignored)
-    careful = any(mapping.needs_careful_way for mapping in mappings)
-    return Source(roles, private, ignored, careful)
+    return Source(
+        roles, private, ignored, any(mapping.needs_careful_way for mapping in mappings),
+        derived={key: made for mapping in mappings for key, made in mapping.derived.items()},
+        embedded=frozenset(key for mapping in mappings for key in mapping.dialect.embedded),
+        events=tuple((mapping.events, mapping.recognise.all) for mapping in mappings if mapping.events),
+    )

@@ -82,6 +82,7 @@ COLUMNS: tuple[Column, ...] = (
     _text("model", "model asked for"),
     _text("tenant", "on whose behalf"),
     _count("backends_available", "how many others could have been tried"),
+    _count("backends_tried", "how many backends the gateway asked for this attempt: more than one is a failover"),
     _ms("queue_age_ms", "wait in the queue"),
     _count("queue_depth", "requests waiting"),
     _count("inflight", "requests running"),

@@ -69,7 +69,9 @@ def _error(text: str, present: str, other: str | None) -> Value:
     cases = f"WHEN {text} IN ('false', '0') THEN NULL WHEN {text} = 'true' THEN 'unspecified'"
     if other:
         cases = f"WHEN {other} THEN 'unspecified' {cases}"
-    return Value(f"CASE {cases} ELSE {text} END", present, proof=None if other else [])
+    said = f"({text} IS NOT NULL OR {other})" if other else f"{text} IS NOT NULL"
+    # A placeholder is as good as nothing here too.
+    return Value(f"CASE {cases} ELSE {text} END", f"({said} AND {present})", proof=None if other else [])
 
 
 def _category(text: str) -> str:

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from quietburn.ledger.blocks import Block, LongLine, all_lines
-from quietburn.ledger.convert import Conversion, build, recognises, recognition_proof
+from quietburn.ledger.convert import Conversion, build, meets, recognition_proof
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.joins import Joins
@@ -62,7 +62,11 @@ class Reader:
 
     def is_of(self, mapping: Mapping, shape: Shape) -> str:
         """Return the predicate over lines of a raw table: this line is of the dialect."""
-        return "TRUE" if self.forced else recognises(mapping, list(shape))
+        return "TRUE" if self.forced else meets(mapping.recognise, list(shape))
+
+    def is_request(self, mapping: Mapping, shape: Shape) -> str:
+        """Return the predicate over lines of the dialect: this one is a request."""
+        return meets(mapping.requests, list(shape))
 
     def proven(self, table: pa.Table) -> pa.Table | None:
         """Return the table as the trusting conversion takes it; None where it is not proven clean.
@@ -70,7 +74,7 @@ class Reader:
         That is where each line is of the first dialect, and nothing in it can be refused or coerced.
         """
         shape, first = tuple(table.column_names), self.mappings[0]
-        known = [] if self.forced else recognition_proof(first, list(shape))
+        known = [] if self.forced and not first.requests.keys else recognition_proof(first, list(shape))
         if known is None or not all(proof.holds(table) for proof in known):
             return None
         made = self.conversion(first, shape)
@@ -150,6 +154,21 @@ class Inserter:
             if first is not None:
                 self._stream(first, tables)
             self._insert_rest()
+        if any(mapping.events for mapping in self.reader.mappings):
+            self._count_lines()
+
+    def _count_lines(self) -> None:
+        """Count what became of physical lines where a line holds several events: the best that became of any."""
+        counts = self.counts
+        mine = f"file_id = {counts.file_id}"
+        used = f"(SELECT DISTINCT line FROM {EVENTS_TABLE} WHERE {mine})"
+        with_event, refused = self._totals(
+            f"SELECT (SELECT count(*) FROM {used}), (SELECT count(DISTINCT line) FROM {QUARANTINE_TABLE} "
+            f"WHERE {mine} AND line NOT IN {used})"
+        )
+        counts.packed = counts.events - with_event
+        counts.quarantined = refused
+        counts.not_a_request = counts.lines - counts.blank - with_event - refused
 
     def _take(self, item: Parsed | LongLine) -> list[pa.Table]:
         """Count a block and set aside what is not clean; return what is."""
@@ -229,7 +248,8 @@ class Inserter:
             earlier: list[str] = []
             for mapping in self.reader.mappings:
                 fits = self.reader.is_of(mapping, tuple(table.column_names))
-                mine = " AND ".join([f"({fits})", *(f"NOT ({other})" for other in earlier)])
+                request = self.reader.is_request(mapping, tuple(table.column_names))
+                mine = " AND ".join([f"({fits})", f"({request})", *(f"NOT ({other})" for other in earlier)])
                 earlier.append(fits)
                 taken += self._insert_dialect(mapping, table, mine, blocks)
             self.counts.not_a_request += table.num_rows - taken

@@ -1,5 +1,6 @@
 """A dialect is data: the model of a mapping file, shipped or given with `--map`."""
 
+import re
 import tomllib
 from functools import cached_property
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from quietburn.errors import ConfigError
+from quietburn.errors import ConfigError, UsageError
 from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, Kind, logged_name
 from quietburn.ledger.inputs import os_words
 from quietburn.ledger.sql import Scalar
+from quietburn.ledger.transforms import TRANSFORMS
 from quietburn.resources import rules_dir
 from quietburn.wording import nearest, validation_problems
 
@@ -35,7 +37,10 @@ class Alternative(_Frozen):
     `from` names source keys, the first that is not null counts. A name is one key, dots and
     all; a name that starts with `/` is a path into nested objects. `when` restricts the way to
     lines whose other keys hold one of the named values. `null` is what a missing or null key
-    means. `only` takes the key only where it holds that kind of value.
+    means. `only` takes the key only where it holds that kind of value. `transform` names a
+    function of transforms.py over the keys. Values under `absent` say that there is none; those
+    under `weak` are written where nothing is known, so they read as NULL and prove nothing.
+    `inferred` says of a traffic class what it was told by, where the ledger carries no label.
     """
 
     sources: Names = Field(default=(), alias="from")
@@ -45,6 +50,10 @@ class Alternative(_Frozen):
     null: Scalar | None = None
     only: Literal["text", "number"] | None = None
     when: dict[str, Names] = Field(default_factory=dict)
+    transform: str | None = None
+    absent: Names = ()
+    weak: Names = ()
+    inferred: Literal["tag", "path", "user_agent"] | None = None
 
     @model_validator(mode="after")
     def _one_origin(self) -> "Alternative":
@@ -52,17 +61,61 @@ class Alternative(_Frozen):
             raise ValueError("needs either `from` or `value`")
         return self
 
+    @model_validator(mode="after")
+    def _known_transform(self) -> "Alternative":
+        if self.transform is None:
+            return self
+        if self.transform not in TRANSFORMS:
+            raise ValueError(f"unknown transform {self.transform!r}{nearest(self.transform, TRANSFORMS)}")
+        takes = TRANSFORMS[self.transform].takes
+        if not self.sources or (takes > 1 and len(self.sources) != takes):
+            raise ValueError(f"transform {self.transform!r} takes {takes} key{'s' if takes > 1 else ''} under `from`")
+        return self
+
+    @cached_property
+    def derived(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of what a transform makes, with the source keys of each."""
+        if self.transform is None:
+            return {}
+        whole = TRANSFORMS[self.transform].takes > 1
+        groups = [self.sources] if whole else [(key,) for key in self.sources]
+        return {f"{self.transform}({','.join(group)})": group for group in groups}
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Return the names under which the values stand in a raw table: source keys, or what a transform makes."""
+        return tuple(self.derived) if self.transform else self.sources
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether the key's value counts only under a condition."""
+        return bool(self.when or self.only or self.absent or self.weak) or self.null is not None
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether the keys' values are asked for as texts, whatever the column is."""
+        return self.translate is not None or bool(self.absent or self.weak)
+
 
 Alternatives = Annotated[tuple[Alternative, ...], BeforeValidator(_as_list)]
 
 
 class Recognise(_Frozen):
-    """What a line must have to be of the dialect: all of these keys, one of those, none of these, these values."""
+    """What a line must have to be of the dialect: all of these keys, one of those, none of these, these values.
+
+    A key under `not_values` may be missing, and may hold anything but these.
+    """
 
     all: tuple[str, ...] = ()
     any: tuple[str, ...] = ()
     none: tuple[str, ...] = ()
     values: dict[str, Names] = Field(default_factory=dict)
+    not_values: dict[str, Names] = Field(default_factory=dict)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return every key that it asks for."""
+        return (*self.all, *self.any, *self.none, *self.values, *self.not_values)
 
     @property
     def is_signature(self) -> bool:
@@ -70,31 +123,58 @@ class Recognise(_Frozen):
         return bool(self.all or self.values)
 
 
-class About(_Frozen):
-    """Name and nature of a dialect."""
+_NAME = r"^[a-z][a-z0-9-]{0,40}$"
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")
+
+def check_name(name: str) -> None:
+    """Raise UsageError where a dialect can't be called so."""
+    if not re.match(_NAME, name):
+        raise UsageError(f"--name {name!r}: write lower-case letters, digits and -, beginning with a letter.")
+
+
+class Events(_Frozen):
+    """Where the events of a line lie, in dialects that put several into one.
+
+    `path` leads to them, a `*` standing for each item of a list; `attributes` names keys of an
+    event that hold OTLP's list of `{key, value}`, which is then read as an object.
+    """
+
+    path: str = Field(pattern=r"^(/[^/]+)+$")
+    attributes: tuple[str, ...] = ()
+
+
+class About(_Frozen):
+    """Name and nature of a dialect; keys under `embedded` may hold JSON as a text, read as what it holds."""
+
+    name: str = Field(pattern=_NAME)
     title: str = ""
     time: Literal["absolute", "none"] = "absolute"
     priority: int = 50  # the lower is asked first
     lab: bool = False  # numbers of the seeds' labs are its defaults
     notes: tuple[str, ...] = ()
+    embedded: tuple[str, ...] = ()
 
 
 class Mapping(_Frozen):
-    """A dialect: how it is recognised and where each canonical column comes from."""
+    """A dialect: how it is recognised and where each canonical column comes from.
+
+    What is of the dialect and does not meet `requests` is not a request.
+    """
 
     dialect: About
     recognise: Recognise = Recognise()
+    requests: Recognise = Recognise()
+    events: Events | None = None
     columns: dict[str, Alternatives]
     assumed: dict[str, float] = Field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     cannot_tell: dict[str, str] = Field(default_factory=dict)
+    log: dict[str, str] = Field(default_factory=dict)  # what to paste into the log's format to carry a column
 
     @model_validator(mode="after")
     def _known_columns(self) -> "Mapping":
         known = [logged_name(column.name) for column in COLUMNS if column.given] + list(PRIVATE_TEXTS)
-        for name in [*self.columns, *self.assumed]:
+        for name in [*self.columns, *self.assumed, *self.log]:
             if name not in known:
                 raise ValueError(f"unknown column {name!r}{nearest(name, known)}")
         for name, ways in self.columns.items():
@@ -111,7 +191,7 @@ class Mapping(_Frozen):
     def private_sources(self) -> dict[str, tuple[str, ...]]:
         """Return the source keys that hold raw prompts or answers."""
         return {
-            name: tuple(key for way in self.columns[name] for key in way.sources)
+            name: tuple(key for way in self.columns[name] for key in way.keys)
             for name in PRIVATE_TEXTS
             if name in self.columns
         }
@@ -123,20 +203,34 @@ class Mapping(_Frozen):
         for name, ways in self.columns.items():
             kind = Kind.TEXT if name in PRIVATE_TEXTS else BY_NAME[STORED_AS.get(name, name)].kind
             for way in ways:
-                for key in way.sources:
+                for key in way.keys:
                     roles.setdefault(key, set()).add(Kind.TEXT if way.translate is not None else kind)
+                    if way.reads_text:
+                        roles[key].add(Kind.TEXT)
                 for key in way.when:
                     roles.setdefault(key, set()).add(Kind.TEXT)
-        for key in self.recognise.values:
-            roles.setdefault(key, set()).add(Kind.TEXT)
-        for key in (*self.recognise.all, *self.recognise.any, *self.recognise.none):
-            roles.setdefault(key, set())
+        for asked in (self.recognise, self.requests):
+            for key in asked.keys:
+                roles.setdefault(key, set())
+            for key in (*asked.values, *asked.not_values):
+                roles[key].add(Kind.TEXT)
         return {key: frozenset(kinds) for key, kinds in roles.items()}
+
+    @cached_property
+    def derived(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """Return what transforms make: by name, the transform and its source keys."""
+        ways = [way for alternatives in self.columns.values() for way in alternatives]
+        return {key: (way.transform, group) for way in ways if way.transform for key, group in way.derived.items()}
+
+    @cached_property
+    def weak_columns(self) -> frozenset[str]:
+        """Return the columns whose absence proves nothing, since the dialect writes a value where none came."""
+        return frozenset(name for name, ways in self.columns.items() if any(way.weak for way in ways))
 
     @cached_property
     def time_sources(self) -> tuple[str, ...]:
         """Return the keys that can place a line in time, as a user logs them."""
-        return tuple(k for name in ("ts", "started_at") for way in self.columns.get(name, ()) for k in way.sources)
+        return tuple(k for name in ("ts", "started_at") for way in self.columns.get(name, ()) for k in way.keys)
 
     @property
     def has_time(self) -> bool:
@@ -145,9 +239,10 @@ class Mapping(_Frozen):
 
     @cached_property
     def needs_careful_way(self) -> bool:
-        """Whether lines must be read one by one: nested paths, or a meaning for an absent key."""
+        """Whether lines must be read one by one: nested paths, transforms, or a meaning for an absent key."""
         ways = [way for alternatives in self.columns.values() for way in alternatives]
-        return any(way.null is not None or any(k.startswith("/") for k in way.sources) for way in ways)
+        nested = any(key.startswith("/") for key in self.roles)
+        return nested or bool(self.events or self.dialect.embedded or self.derived) or any(way.null is not None for way in ways)
 
 
 def scale(column: str, way: Alternative) -> float:
@@ -177,7 +272,8 @@ def load_mapping(path: Path) -> Mapping:
     except tomllib.TOMLDecodeError as problem:
         raise ConfigError(f"mapping {path}: not valid TOML: {problem}.") from None
     except ValidationError as problem:
-        known = [*Mapping.model_fields, *About.model_fields, *Recognise.model_fields, *Alternative.model_fields, "from"]
+        known = [*Mapping.model_fields, *About.model_fields, *Recognise.model_fields, *Events.model_fields]
+        known += [*Alternative.model_fields, "from"]
         raise ConfigError(f"mapping {path}: " + "; ".join(validation_problems(problem, known))) from None
 
 

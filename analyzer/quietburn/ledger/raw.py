@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quietburn.ledger.blocks import Block, Line, SplitBlock, segment_lines, split_block
-from quietburn.ledger.careful import NumberText, Refused, as_float, as_time_decimal, keys_with_values, parse_line, resolve
+from quietburn.ledger.careful import NumberText, Refused, as_float, as_time_decimal, keys_with_values, parse_line
 from quietburn.ledger.events import Kind
 from quietburn.ledger.private import columns_of_text, private_columns
-from quietburn.ledger.rawcolumns import LINE_CHECK, PRIVATE_TYPES, RAW_TYPES, RawKind, raw_name
-from quietburn.ledger.reasons import Fault
+from quietburn.ledger.rawcolumns import ITEM, LINE_CHECK, PRIVATE_TYPES, RAW_TYPES, RawKind, raw_name
+from quietburn.ledger.reasons import Fault, LineFault
+from quietburn.ledger.records import records_of
 from quietburn.ledger.schema import FastSchema, Source, number_kind
 from quietburn.ledger.strict import strict_table
 
@@ -41,7 +42,7 @@ class UnknownKeys:
         """Return the keys as they may be shown and kept: what is no field's name may be what a caller wrote."""
         shown = UnknownKeys()
         for key, count in self.counts.items():
-            name = key if _FIELD_NAME.fullmatch(key) or _MASKED.fullmatch(key) else f"(a key of {len(key)} characters)"
+            name = key if is_field_name(key) or _MASKED.fullmatch(key) else f"(a key of {len(key)} characters)"
             shown.add(name, count, self.first_lines[key])
         return shown
 
@@ -49,6 +50,11 @@ class UnknownKeys:
 # Names of fields are shown, so that a renamed one is seen; what does not look like one may hold a secret.
 _FIELD_NAME = re.compile(r"^(?=.*[a-z])(?!(?:.*[0-9]){4})[A-Za-z_@][A-Za-z0-9_.@:/-]{0,47}$")
 _MASKED = re.compile(r"\(a key of [0-9]+ characters\)")
+
+
+def is_field_name(key: str) -> bool:
+    """Whether a key looks like a field's name, and so may be shown."""
+    return _FIELD_NAME.fullmatch(key) is not None
 
 
 @dataclass
@@ -213,32 +219,39 @@ def _read_carefully(raw: RawBlock, lines: list[Line], source: Source, *, count_u
     """Parse lines one by one; add one table, and name the refused ones."""
     rows: list[tuple[int, dict[str, Any]]] = []
     for line in lines:
-        parsed = parse_line(line, source.roles)
+        parsed = parse_line(line, source.watched)
         if isinstance(parsed, Refused):
             raw.faults.append(Fault(line.number, line.offset, line.size, parsed.code))
             continue
-        row = _raw_row(parsed, source)
-        rows.append((line.number, row))
-        unknown = [key for key in keys_with_values(parsed) if not source.knows(key)]
-        if unknown:
-            row[LINE_CHECK] = zlib.crc32(line.data)
-        for key in unknown if count_unknown else ():
-            raw.unknown.add(key, 1, line.number)
+        for place, record in records_of(parsed, source):
+            if record is None:
+                raw.faults.append(Fault(line.number, line.offset, line.size, LineFault.CONFLICTING_KEY))
+                continue
+            row = _raw_row(record, source)
+            if place is not None:
+                row[ITEM] = place
+            rows.append((line.number, row))
+            unknown = [key for key in keys_with_values(record) if not source.knows(key)]
+            if unknown:
+                row[LINE_CHECK] = zlib.crc32(line.data)
+            for key in unknown if count_unknown else ():
+                raw.unknown.add(key, 1, line.number)
     if rows:
         raw.tables.append(_careful_table(rows))
 
 
 def _raw_row(members: dict[str, Any], source: Source) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    private = source.private_keys
-    for key, roles in source.roles.items():
-        if key in private:
+    for key, get, roles in source.columns:
+        value = get(members)
+        if value is None:
             continue
-        value = resolve(members, key)
-        if value is not None:
+        if type(value) is str:  # the most frequent
+            row[raw_name(RawKind.STRING, key)] = value
+        else:
             row.update(_raw_values(key, value, roles))
     for name, keys in source.private.items():
-        text = next((value for key in keys if (value := resolve(members, key)) is not None), None)
+        text = next((value for key in keys if (value := source.getters[key](members)) is not None), None)
         if isinstance(text, str) and not isinstance(text, NumberText):
             row.update({column: array[0].as_py() for column, array in columns_of_text(name, pa.array([text]))})
     return row
@@ -271,7 +284,7 @@ def _careful_table(rows: list[tuple[int, dict[str, Any]]]) -> pa.Table:
     names = dict.fromkeys(name for _, row in rows for name in row)
     arrays: list[pa.Array] = [pa.array([number for number, _ in rows], pa.int64())]
     for name in names:
-        if name == LINE_CHECK:
+        if name in (LINE_CHECK, ITEM):
             arrays.append(pa.array([row.get(name) for _, row in rows], pa.int64()))
             continue
         kind, key = name.split(":", 1)

@@ -6,6 +6,7 @@ that one SQL statement turns either into events.
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -40,7 +41,10 @@ _CAPITAL = re.compile(r"[A-Z^]")
 CLOCK = "us"  # mark of a column of microseconds since 1970, made of a time that is proven to be in seconds
 LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys that no dialect knows
 
+ITEM = "item"  # place of the event in its line, where a line holds several
 
+
+@lru_cache(maxsize=8192)
 def raw_name(kind: str, key: str) -> str:
     """Return the raw column's name."""
     # DuckDB takes names that differ only in case for one; a mark before each capital keeps them apart.
@@ -67,6 +71,11 @@ class RawColumns:
     def has_line_check(self) -> bool:
         """Whether the table has check sums of its lines."""
         return LINE_CHECK in self._names
+
+    @property
+    def has_item(self) -> bool:
+        """Whether the table says which event of its line a row is."""
+        return ITEM in self._names
 
     def column(self, kind: RawKind, key: str) -> str | None:
         """Return the column of one kind, None where the table has none."""

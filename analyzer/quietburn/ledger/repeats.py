@@ -112,7 +112,7 @@ def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str],
     every = ", ".join(["dialect", "line_check", *sorted(columns)])
     connection.execute(
         f"INSERT INTO {REPEATS} SELECT row_id, file_id FROM (SELECT row_id, file_id, "
-        f"row_number() OVER (PARTITION BY {every} ORDER BY file_id, line) AS nth "
+        f"row_number() OVER (PARTITION BY {every} ORDER BY file_id, line, item) AS nth "
         f"FROM {lines} WHERE row_id IN (SELECT row_id FROM alike)) WHERE nth > 1"
     )
     return {int(f): int(n) for f, n in connection.execute(f"SELECT file_id, count(*) FROM {REPEATS} GROUP BY 1").fetchall()}

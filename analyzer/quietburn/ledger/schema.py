@@ -1,13 +1,15 @@
 """What the dialects of a file want of its keys, and as what type the fast way reads each."""
 
 from collections.abc import Mapping as KeyMap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
 from quietburn.ledger.events import Kind
+from quietburn.ledger.mapping import Events
 from quietburn.ledger.rawcolumns import RAW_TYPES, RawKind
+from quietburn.ledger.values import Getter, getters
 
 
 @dataclass(frozen=True)
@@ -15,13 +17,18 @@ class Source:
     """What the dialects of a file want of its keys.
 
     `roles` holds for each key the kinds of columns that it feeds; `private` the keys of raw
-    texts by the name of the text; `careful_only` that the fast way can't read this file.
+    texts by the name of the text; `careful_only` that the fast way can't read this file;
+    `derived` what transforms make, with their source keys; `embedded` keys that may hold JSON as
+    text; `events` where several events of a line lie, each with the keys that mark its dialect.
     """
 
     roles: KeyMap[str, frozenset[Kind]]
     private: KeyMap[str, tuple[str, ...]]
     ignored: frozenset[str] = frozenset()
     careful_only: bool = False
+    derived: KeyMap[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    embedded: frozenset[str] = frozenset()
+    events: tuple[tuple[Events, tuple[str, ...]], ...] = ()
 
     @cached_property
     def private_keys(self) -> dict[str, str]:
@@ -34,7 +41,24 @@ class Source:
 
     @cached_property
     def _roots(self) -> frozenset[str]:
-        return frozenset(key[1:].split("/", 1)[0] for key in self.roles if key.startswith("/"))
+        read = [*self.roles, *(key for _, keys in self.derived.values() for key in keys)]
+        plain = {key for key in read if not key.startswith("/")}
+        return frozenset(plain | {key[1:].split("/", 1)[0] for key in read if key.startswith("/")})
+
+    @cached_property
+    def getters(self) -> dict[str, Getter]:
+        """Return what gives the value of each key, raw texts among them."""
+        return getters([*self.roles, *self.private_keys], self.derived)
+
+    @cached_property
+    def columns(self) -> tuple[tuple[str, Getter, frozenset[Kind]], ...]:
+        """Return the keys that become columns, what gives their values, and the kinds that they feed."""
+        return tuple((key, self.getters[key], roles) for key, roles in self.roles.items() if key not in self.private_keys)
+
+    @cached_property
+    def watched(self) -> tuple[str, ...]:
+        """Return the keys and paths of which a line may not hold two values."""
+        return tuple(dict.fromkeys([*self.roles, *(key for _, keys in self.derived.values() for key in keys)]))
 
 
 class FastSchema:

@@ -23,7 +23,7 @@ class UnknownKey(_Frozen):
 
 
 class FileReport(_Frozen):
-    """What became of one file's lines."""
+    """What became of one file's lines; `events` is more than `used` where a line holds several."""
 
     path: str
     dialect: str
@@ -133,10 +133,11 @@ class WindowReport(_Frozen):
 
 
 class EvidenceReport(_Frozen):
-    """A line that counts against the subject."""
+    """A line that counts against the subject; `item` is which of its events, where it holds several."""
 
     file: str
     line: int
+    item: int | None = None
 
 
 class FindingReport(_Frozen):
@@ -164,10 +165,11 @@ class NotEvaluatedReport(_Frozen):
 
 
 class UnlockReport(_Frozen):
-    """Fields that, once logged, let so many rules be told."""
+    """Fields that, once logged, let so many rules be told; `paste` is what carries them, by dialect of the run."""
 
     fields: list[str]
     rules: int
+    paste: dict[str, str] = Field(default_factory=dict)
 
 
 class ErroredReport(_Frozen):

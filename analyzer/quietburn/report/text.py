@@ -200,7 +200,8 @@ def _lines(finding: FindingReport) -> str:
     parts: list[str] = []
     last = None
     for evidence in finding.evidence[:_SHOWN_LINES]:
-        parts.append(str(evidence.line) if evidence.file == last else f"{evidence.file}:{evidence.line}")
+        place = f"{evidence.line}" if evidence.item is None else f"{evidence.line}#{evidence.item}"
+        parts.append(place if evidence.file == last else f"{evidence.file}:{place}")
         last = evidence.file
     more = f" ({finding.count:,} in all)" if finding.count > len(parts) else ""
     return ", ".join(parts) + more
@@ -227,9 +228,16 @@ def _not_evaluated(report: Report, width: int, *, verbose: bool) -> Lines:
     yield Text(f"  Not evaluated ({counted(len(report.not_evaluated), 'rule')})", style="bold")
     for unlock in report.unlock:
         yield _plain(f"    log {', '.join(unlock.fields)} to unlock {counted(unlock.rules, 'rule')}")
-    configured = sorted({m for n in report.not_evaluated for m in n.missing if ":" in m})
-    for missing in configured:
-        yield from (Text("    ") + _plain(line) for line in textwrap.wrap(missing, width - 4))
+        for dialect, text in unlock.paste.items():
+            yield _plain(f"      paste into the log format ({dialect}):", "dim")
+            yield from (_plain(f"        {line}") for line in text.splitlines())
+    rules_by_reason: dict[str, list[str]] = {}
+    for left in report.not_evaluated:
+        for missing in (m for m in left.missing if ":" in m):
+            rules_by_reason.setdefault(missing, []).append(left.rule)
+    for missing, rules in sorted(rules_by_reason.items()):
+        words = f"{', '.join(rules)}: {missing}" if missing.startswith("not told") else missing
+        yield from (Text("    ") + _plain(line) for line in textwrap.wrap(words, width - 4))
     if verbose:
         for left in report.not_evaluated:
             yield _plain(f"    {left.rule}: missing {', '.join(left.missing)}", "dim")

@@ -1,0 +1,295 @@
+"""The named transforms of mapping files: what a value means beyond its unit and its translation.
+
+Each takes what JSON gave (numbers as NumberText) and returns a text, a number, a flag or None. None
+raises: a value that a transform can't read is returned as it is, so that the checks of its column
+refuse it and count it.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from quietburn.ledger.careful import NumberText, Pairs, decode
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A named function over as many values as it takes; what it does in words, for `dialects show`."""
+
+    function: Callable[..., Any]
+    takes: int
+    meaning: str
+
+    def __call__(self, *values: Any) -> Any:
+        """Return what the values mean."""
+        return self.function(*values)
+
+
+_SEPARATORS = re.compile(r"\s*,\s*|\s+:\s+")  # nginx: a comma before the next server, a colon after a redirect
+_NOTHING = ("", "-")
+
+
+def _items(value: Any) -> list[Any]:
+    """Return a list's items: of a JSON list, of a JSON list in a text, or of a text with commas."""
+    if isinstance(value, str) and not isinstance(value, NumberText):
+        if value.lstrip().startswith("["):
+            inner = decode(value)
+            return inner if isinstance(inner, list) and not isinstance(inner, Pairs) else [value]
+        return _SEPARATORS.split(value.strip())
+    return value if isinstance(value, list) and not isinstance(value, Pairs) else [value]
+
+
+def _told(items: Iterable[Any]) -> list[Any]:
+    return [item for item in items if item is not None and not (isinstance(item, str) and item.strip() in _NOTHING)]
+
+
+def last_item(value: Any) -> Any:
+    """Return the last item that says something: the server that was tried last."""
+    told = _told(_items(value))
+    return told[-1] if told else None
+
+
+def first_item(value: Any) -> Any:
+    """Return the first item that says something."""
+    told = _told(_items(value))
+    return told[0] if told else None
+
+
+def item_count(value: Any) -> Any:
+    """Return how many items say something."""
+    return _number(len(_told(_items(value))))
+
+
+def _number(value: float | Decimal) -> NumberText:
+    return NumberText(value)
+
+
+def _as_decimal(value: Any) -> Decimal | None:
+    try:
+        number = Decimal(value.strip()) if isinstance(value, str) else None
+    except InvalidOperation:
+        return None
+    return number if number is not None and number.is_finite() else None
+
+
+def item_sum(value: Any) -> Any:
+    """Return the sum of the items: the time of all servers that were tried."""
+    told = _told(_items(value))
+    numbers = [number for item in told if (number := _as_decimal(item)) is not None]
+    if len(numbers) < len(told):
+        return value
+    return _number(sum(numbers, Decimal(0))) if numbers else None
+
+
+def plus_one(value: Any) -> Any:
+    """Return the number of an attempt from the retries before it."""
+    number = _as_decimal(value)
+    return value if number is None else _number(number + 1)
+
+
+def _seconds(value: Any) -> float | None:
+    """Return a time as seconds since 1970; a text without a zone as if it were UTC."""
+    number = _as_decimal(value)
+    if number is not None:  # as everywhere, the unit is told by the size
+        scaled = (float(number) / factor for factor in (1, 1e3, 1e6, 1e9))
+        return next((seconds for seconds in scaled if 1_420_070_400 <= seconds <= 4_102_444_800), None)
+    try:
+        moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return None if moment is None else (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def ms_between(start: Any, end: Any) -> Any:
+    """Return the milliseconds from one time to another."""
+    first, last = _seconds(start), _seconds(end)
+    if end is None or start is None:
+        return None
+    if first is None or last is None:
+        return end
+    return _number(round((last - first) * 1000, 3))
+
+
+def ms_to_first_chunk(start: Any, first: Any, end: Any) -> Any:
+    """Return the milliseconds to the first chunk; a first chunk at the very end was no stream's."""
+    return None if first == end else ms_between(start, first)
+
+
+def seconds_to_first_byte(response_times: Any, header_times: Any) -> Any:
+    """Return the seconds to the first byte of the server that was tried last, those before it included."""
+    tried, headers = _items(response_times), _items(header_times)
+    last = headers[-1]
+    if not _told([last]) or len(tried) != len(headers):
+        return None
+    parts = [_as_decimal(item) for item in (*_told(tried[:-1]), last)]
+    return _number(sum((part for part in parts if part is not None), Decimal(0))) if None not in parts else last
+
+
+_REDACTED = "redacted-by-litellm"  # what LiteLLM writes over contents: its length tells nothing
+
+
+def _content_chars(content: Any) -> int | None:
+    """Return the length of a message's content: a text, or a list of parts that hold texts."""
+    if content is None:
+        return 0
+    if isinstance(content, str):
+        return None if content == _REDACTED else len(content)
+    if isinstance(content, list) and not isinstance(content, Pairs):
+        parts = [dict(part) for part in content if isinstance(part, Pairs | dict)]
+        texts = [part.get("text", part.get("content")) for part in parts if part.get("type", "text") in _READABLE]
+        return sum(len(text) for text in texts if isinstance(text, str))
+    return None
+
+
+_READABLE = ("text", "output_text", "refusal")
+
+
+def choices_chars(choices: Any) -> Any:
+    """Return how many characters of the first choice the caller can read; reasoning is none of them."""
+    if not isinstance(choices, list) or isinstance(choices, Pairs) or not choices or not isinstance(choices[0], Pairs | dict):
+        return None
+    choice = dict(choices[0])
+    message = choice.get("message", choice.get("delta"))
+    if isinstance(message, Pairs | dict):
+        chars = _content_chars(dict(message).get("content"))
+    else:
+        chars = _content_chars(choice["text"]) if isinstance(choice.get("text"), str) else None
+    return None if chars is None else _number(chars)
+
+
+def messages_chars(messages: Any) -> Any:
+    """Return how many characters of GenAI output messages the caller can read."""
+    found = decode(messages) if isinstance(messages, str) else messages
+    if not isinstance(found, list) or isinstance(found, Pairs) or not found or not isinstance(found[0], Pairs | dict):
+        return None
+    message = dict(found[0])
+    body = message.get("parts", message.get("content"))
+    if body is None:
+        return None
+    chars = _content_chars(body)
+    return None if chars is None else _number(chars)
+
+
+def text_chars(text: Any) -> Any:
+    """Return the length of a text."""
+    return _number(len(text)) if isinstance(text, str) and not isinstance(text, NumberText) else None
+
+
+def system_text(messages: Any) -> Any:
+    """Return the instructions that a conversation begins with (they are fingerprinted, never kept)."""
+    found = decode(messages) if isinstance(messages, str) else messages
+    if not isinstance(found, list) or isinstance(found, Pairs) or not found or not isinstance(found[0], Pairs | dict):
+        return None
+    first = dict(found[0])
+    content = first.get("content")
+    told = first.get("role") in ("system", "developer") and isinstance(content, str) and content != _REDACTED
+    return content if told else None
+
+
+PROBE_TAGS = ("litellm-internal-health-check",)
+
+
+def probe_of_tags(tags: Any) -> Any:
+    """Return `probe` where a tag says that nobody asked."""
+    return "probe" if any(tag in PROBE_TAGS for tag in _items(tags) if isinstance(tag, str)) else None
+
+
+# Envoy's response flags: the caller went; the answer broke after its status was sent.
+_CALLER_LEFT = frozenset({"DC", "DR"})
+_BROKEN = frozenset({"DC", "DR", "UC", "UR", "UT", "SI", "UMSDR", "LR", "DPE", "UPE", "DT", "OM"})
+
+
+def _flags(value: Any) -> frozenset[str]:
+    return frozenset(flag for flag in _told(_items(value)) if isinstance(flag, str))
+
+
+def flags_caller_left(flags: Any) -> Any:
+    """Return whether Envoy's response flags say that the caller left first."""
+    return bool(_flags(flags) & _CALLER_LEFT)
+
+
+def flags_complete(flags: Any) -> Any:
+    """Return whether an answer ended as it should, by Envoy's response flags."""
+    return not _flags(flags) & _BROKEN
+
+
+def completion_ok(completion: Any) -> Any:
+    """Return whether nginx called a request completed: `OK`, or nothing."""
+    if not isinstance(completion, str):
+        return None
+    return True if completion == "OK" else (False if completion in _NOTHING else completion)
+
+
+def is_event_stream(content_type: Any) -> Any:
+    """Return whether a content type is that of a stream of events."""
+    if not isinstance(content_type, str) or content_type in _NOTHING:
+        return None
+    return content_type.split(";")[0].strip().lower() == "text/event-stream"
+
+
+def deadline_unless_stream(timeout: Any, content_type: Any) -> Any:
+    """Return a read timeout as the answer's deadline: of a stream, or what may be one, it only limits the gaps."""
+    return timeout if is_event_stream(content_type) is False and timeout not in _NOTHING else None
+
+
+_GENERATES = (
+    "/chat/completions", "/completions", "/messages", "/responses", "/complete", "/generate", ":generateContent",
+    ":streamGenerateContent", "/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream",
+)
+_CHECKS = ("/readyz", "/ready", "/healthz", "/health", "/livez", "/health/readiness", "/health/liveliness")
+
+
+def route_of_path(path: Any) -> Any:
+    """Return `complete` for a path that generates, whatever stands before it, `ready` for a health check, else the path."""
+    if not isinstance(path, str):
+        return path
+    plain = path.split("?", 1)[0].rstrip("/")
+    if plain.endswith(_CHECKS):
+        return "ready"
+    return "complete" if plain.endswith(_GENERATES) else path
+
+
+def unless_same(value: Any, other: Any) -> Any:
+    """Return an id unless it is the session's, which would make one request of a conversation."""
+    return None if value == other else value
+
+
+def joined(first: Any, second: Any) -> Any:
+    """Return two ids as one; nothing where either is missing."""
+    return f"{first}/{second}" if isinstance(first, str) and isinstance(second, str) else None
+
+
+def span_status(http_status: Any, error: Any, code: Any) -> Any:
+    """Return a span's HTTP status: its own, or that of its error; 200 where nothing says that it failed."""
+    if http_status is not None:
+        return http_status
+    if isinstance(error, str) and error.strip() not in _NOTHING:
+        return error if re.fullmatch(r"[1-5][0-9]{2}", error) else None
+    return None if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else _number(200)
+
+
+def span_error(error: Any, code: Any) -> Any:
+    """Return what a span says went wrong; `unspecified` where it says only that something did."""
+    if isinstance(error, str) and error.strip() not in _NOTHING:
+        return error
+    return "unspecified" if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else None
+
+
+TRANSFORMS: dict[str, Transform] = {
+    name: Transform(function, takes, (function.__doc__ or "").split("\n")[0].removeprefix("Return ").rstrip("."))
+    for name, function, takes in (
+        ("last_item", last_item, 1), ("first_item", first_item, 1), ("item_count", item_count, 1),
+        ("item_sum", item_sum, 1), ("plus_one", plus_one, 1), ("ms_between", ms_between, 2),
+        ("ms_to_first_chunk", ms_to_first_chunk, 3), ("seconds_to_first_byte", seconds_to_first_byte, 2),
+        ("choices_chars", choices_chars, 1), ("messages_chars", messages_chars, 1), ("text_chars", text_chars, 1),
+        ("system_text", system_text, 1), ("probe_of_tags", probe_of_tags, 1),
+        ("flags_caller_left", flags_caller_left, 1), ("flags_complete", flags_complete, 1),
+        ("completion_ok", completion_ok, 1), ("is_event_stream", is_event_stream, 1),
+        ("deadline_unless_stream", deadline_unless_stream, 2), ("route_of_path", route_of_path, 1),
+        ("unless_same", unless_same, 2), ("joined", joined, 2),
+        ("span_status", span_status, 3), ("span_error", span_error, 2),
+    )
+}

@@ -1,0 +1,112 @@
+"""Each transform that a mapping may name, on values worked out by hand, and on anything at all."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quietburn.ledger.careful import NumberText, Pairs
+from quietburn.ledger.transforms import TRANSFORMS
+
+N = NumberText
+MESSAGE = Pairs([("role", "assistant"), ("content", "Paris.")])
+
+CASES: list[tuple[str, tuple[Any, ...], Any]] = [
+    ("last_item", ("504, 200",), "200"),
+    ("last_item", ("10.0.0.1:80 : 10.0.0.2:80",), "10.0.0.2:80"),
+    ("last_item", ("200, -",), "200"),
+    ("last_item", ("-",), None),
+    ("first_item", ('["stop"]',), "stop"),
+    ("first_item", ([],), None),
+    ("first_item", ("stop",), "stop"),
+    ("item_count", ("a:1, b:2 : c:3",), "3"),
+    ("item_count", ([Pairs(), Pairs()],), "2"),
+    ("item_count", ("",), "0"),
+    ("item_sum", ("3.001, 6.740",), "9.741"),
+    ("item_sum", ("-, 0.5",), "0.5"),
+    ("item_sum", ("-",), None),
+    ("item_sum", ("1, late",), "1, late"),  # left for the checks to refuse
+    ("plus_one", ("0",), "1"),
+    ("plus_one", ("often",), "often"),
+    ("ms_between", (N("1767000000.10"), N("1767000001.02")), "920.0"),
+    ("ms_between", ("2025-12-29 09:20:00.000", "2025-12-29 09:20:00.250"), "250.0"),
+    ("ms_between", ("2025-12-29 09:20:00", None), None),
+    ("ms_between", ("2025-12-29 09:20:00", "soon"), "soon"),
+    ("ms_to_first_chunk", ("2025-12-29 09:20:00", "2025-12-29 09:20:01", "2025-12-29 09:20:01"), None),
+    ("ms_to_first_chunk", ("2025-12-29 09:20:00", "2025-12-29 09:20:01", "2025-12-29 09:20:02"), "1000.0"),
+    ("seconds_to_first_byte", ("3.001, 6.740", "-, 0.900"), "3.901"),
+    ("seconds_to_first_byte", ("2.0", "-"), None),
+    ("seconds_to_first_byte", ("1.0, 2.0", "0.5"), None),  # lists that don't match tell nothing
+    ("choices_chars", ([Pairs([("message", MESSAGE)])],), "6"),
+    ("choices_chars", ([Pairs([("message", Pairs([("content", None)]))])],), "0"),
+    ("choices_chars", ([Pairs([("text", "abc")])],), "3"),
+    ("choices_chars", ([],), None),
+    ("messages_chars", ('[{"role": "assistant", "parts": [{"type": "text", "content": "Paris."}]}]',), "6"),
+    ("messages_chars", ("not JSON",), None),
+    ("text_chars", ("abc",), "3"),
+    ("system_text", ([Pairs([("role", "system"), ("content", "Be short.")])],), "Be short."),
+    ("system_text", ([Pairs([("role", "user"), ("content", "Hi")])],), None),
+    ("probe_of_tags", ('["a", "litellm-internal-health-check"]',), "probe"),
+    ("probe_of_tags", (["a"],), None),
+    ("flags_caller_left", ("UT,DC",), True),
+    ("flags_caller_left", ("-",), False),
+    *[("flags_complete", (flag,), False) for flag in ("DC", "UC", "UR", "SI", "UMSDR", "UT")],
+    ("flags_complete", ("-",), True),
+    ("flags_complete", ("RFCF",), True),  # from a cache
+    ("completion_ok", ("OK",), True),
+    ("completion_ok", ("",), False),
+    ("completion_ok", ("maybe",), "maybe"),
+    ("is_event_stream", ("Text/Event-Stream; charset=utf-8",), True),
+    ("is_event_stream", ("application/json",), False),
+    ("is_event_stream", ("",), None),
+    ("deadline_unless_stream", ("5", "application/json"), "5"),
+    ("deadline_unless_stream", ("5", "text/event-stream"), None),
+    ("deadline_unless_stream", ("5", None), None),
+    ("route_of_path", ("/openai/v1/chat/completions?api-version=1",), "complete"),
+    ("route_of_path", ("/healthz",), "ready"),
+    ("route_of_path", ("/v1/models",), "/v1/models"),
+    ("unless_same", ("t", "s"), "t"),
+    ("unless_same", ("s", "s"), None),
+    ("joined", ("t", "s"), "t/s"),
+    ("joined", ("t", None), None),
+    ("span_status", (None, None, None), "200"),
+    ("span_status", (None, None, N("1")), "200"),
+    ("span_status", (None, None, N("2")), None),
+    ("span_status", (None, "timeout", None), None),
+    ("span_status", (None, "500", N("2")), "500"),
+    ("span_status", (N("503"), None, None), "503"),
+    ("span_error", (None, N("2")), "unspecified"),
+    ("span_error", ("timeout", None), "timeout"),
+    ("span_error", (None, N("0")), None),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "wanted"), CASES, ids=[f"{n}{v}" for n, v, _ in CASES])
+def test_a_transform_says_what_was_worked_out_by_hand(name: str, values: tuple[Any, ...], wanted: object) -> None:
+    made = TRANSFORMS[name](*values)
+    assert made == wanted
+    assert type(made) is type(wanted) or isinstance(made, NumberText)
+
+
+def test_every_transform_is_tested_and_says_what_it_does() -> None:
+    assert {name for name, _, _ in CASES} == set(TRANSFORMS)
+    assert all(transform.meaning for transform in TRANSFORMS.values())
+
+
+ODD = [N("1"), N("-0.5"), N("NaN"), N("1e400"), "9" * 400, "[1", "-"]
+KEYS = st.sampled_from(["message", "content", "text", "role", "parts"])
+
+
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    pairs = st.lists(st.tuples(KEYS, inner), max_size=3)
+    return st.lists(inner, max_size=3) | pairs.map(Pairs) | pairs.map(dict)
+
+
+anything = st.recursive(st.none() | st.booleans() | st.text(max_size=12) | st.sampled_from(ODD), _nested, max_leaves=6)
+
+
+@given(st.sampled_from(sorted(TRANSFORMS)), st.lists(anything, min_size=3, max_size=3))
+def test_no_transform_fails_on_any_value(name: str, values: list[Any]) -> None:
+    transform = TRANSFORMS[name]
+    transform(*values[: transform.takes])
