@@ -168,7 +168,7 @@ class Inserter:
         )
         counts.packed = counts.events - with_event
         counts.quarantined = refused
-        counts.not_a_request = counts.lines - counts.blank - with_event - refused
+        counts.not_a_request = counts.lines - counts.blank - with_event - counts.joined - refused
 
     def _take(self, item: Parsed | LongLine) -> list[pa.Table]:
         """Count a block and set aside what is not clean; return what is."""
