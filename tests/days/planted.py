@@ -1,0 +1,72 @@
+"""A healthy stretch of a day with a fault planted into it, analyzed by every rule.
+
+The stretch goes from three in the night to half past one: it has a quiet node, a deploy and the
+busy hours, and costs a third of the whole day.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fixtures.days.faults import FAULTS
+from fixtures.days.healthy import Event, healthy_day
+from fixtures.days.planting import ended
+
+from quietburn.analysis import Request, analyze
+from quietburn.report.model import FindingReport, Report
+from quietburn.ruleset.severity import Severity
+from tests.days.test_healthy_day import CONFIG
+
+SEED = 1
+_FROM_S, _UNTIL_S = 3 * 3600, 13 * 3600 + 1800
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the rules found on a day, and the lines of the ledger that a fault was planted into."""
+
+    report: Report
+    planted: frozenset[int]
+
+    def worst(self) -> dict[str, Severity]:
+        """Return the worst severity of each rule that fired."""
+        by_rule: dict[str, Severity] = {}
+        for finding in self.report.findings:
+            severity = Severity(finding.severity)
+            by_rule[finding.rule] = max(severity, by_rule.get(finding.rule, severity), key=lambda each: each.rank)
+        return by_rule
+
+    def raised(self) -> dict[str, Severity]:
+        """Return the worst severity of each rule that would wake somebody or lie on their desk."""
+        return {rule_id: severity for rule_id, severity in self.worst().items() if severity is not Severity.INFO}
+
+    def of(self, rule_id: str) -> list[FindingReport]:
+        """Return a rule's findings above info."""
+        return [finding for finding in self.report.findings if finding.rule == rule_id and finding.severity != "info"]
+
+
+@cache
+def _stretch() -> tuple[list[Event], list[str]]:
+    """Return the healthy events and their lines; nobody may change them."""
+    events = [event for event in healthy_day(SEED) if _FROM_S <= ended(event) < _UNTIL_S]
+    return events, [json.dumps(event) for event in events]
+
+
+def planted_day(rule_id: str | None, folder: Path) -> Found:
+    """Plant a rule's fault into the stretch, write it, and analyze it; None plants nothing."""
+    healthy, lines = _stretch()
+    events = [dict(event) for event in healthy]
+    unchanged = {id(event): place for place, event in enumerate(events)}
+    kept = list(events)  # an event that a fault removes must live on, or another could get its id
+    planted = {id(event) for event in FAULTS[rule_id](events)} if rule_id else set()
+    events.sort(key=lambda event: event["ts"])
+    path = folder / "day.jsonl"
+    with path.open("w", encoding="utf-8") as ledger:
+        for event in events:
+            place = unchanged.get(id(event))
+            same = place is not None and kept[place] == healthy[place]
+            ledger.write((lines[place] if same and place is not None else json.dumps(event)) + "\n")
+    report = analyze([str(path)], Request(config=CONFIG, threads=1))
+    path.unlink()
+    return Found(report, frozenset(line for line, event in enumerate(events, 1) if id(event) in planted))
