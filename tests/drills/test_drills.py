@@ -1,7 +1,6 @@
 """The labs bring about what the seeds say, and the pages that tell of it are true."""
 
 import ast
-import csv
 import re
 import subprocess
 import sys
@@ -16,7 +15,8 @@ from fixtures.drills.labs import BY_NAME, DEFAULT_SEED, LABS, Lab
 from fixtures.drills.ledger import read
 from fixtures.drills.numbers import Number
 from fixtures.drills.outcome import Measure, Outcome
-from tests.ledgers import report_of
+
+from quietburn.analysis import Request, analyze
 
 ROOT = Path(__file__).parents[2]
 DRILLS = ROOT / "fixtures" / "drills"
@@ -77,16 +77,14 @@ def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(tmp_path: P
     assert written[0] != written[2]
 
 
-def test_the_hung_worker_is_found_once_its_ledger_and_its_cpu_are_joined(outcomes: dict[str, Outcome], tmp_path: Path) -> None:
+def test_the_hung_worker_is_found_with_the_cpu_that_was_recorded_beside_its_ledger(outcomes: dict[str, Outcome]) -> None:
     folder = outcomes["adapter"].folder
-    with (folder / "adapter-hung-cpu.csv").open(encoding="utf-8", newline="") as file:
-        cpu = [{"ts": row["ts"], "cpu_pct": float(row["cpu_pct"])} for row in csv.DictReader(file)]
-    queue = [
-        {"ts": row["ts"], "route": "ready", "status": 200, "queue_age_ms": row["queue_age_ms"], "cpu_pct": cpu[0]["cpu_pct"]}
-        for row in read(folder / "adapter-hung.jsonl") if row["route"] == "readyz"
-    ]
-    assert len(cpu) == 24
-    assert "stuck-worker" in {finding.rule for finding in report_of(tmp_path, queue).findings}
+    ledger = str(folder / "adapter-hung.jsonl")
+    with_cpu = analyze([ledger], Request(cpu=folder / "adapter-hung-cpu.csv"))
+    without = analyze([ledger])
+    assert "stuck-worker" in {finding.rule for finding in with_cpu.findings}
+    assert "saturation" not in {finding.rule for finding in with_cpu.findings}
+    assert ["cpu_pct"] in [entry.missing for entry in without.not_evaluated if entry.rule == "stuck-worker"]
 
 
 def test_the_curl_without_a_header_looks_like_a_user_whose_calls_are_a_clock(outcomes: dict[str, Outcome]) -> None:
