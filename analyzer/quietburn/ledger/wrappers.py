@@ -263,7 +263,7 @@ def _is_logcli(members: Members) -> bool:
     """Whether these are logcli's keys and no others; it can be told to leave the labels out."""
     return (
         members.keys() <= {"labels", "line", "timestamp"} and _is_text(members.get("line"))
-        and _is_text(members.get("timestamp")) and isinstance(members.get("labels", Pairs()), Pairs)
+        and _is_text(members.get("timestamp")) and isinstance(members.get("labels", {}), dict | Pairs)
     )  # fmt: skip
 
 
