@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.missing import unavailable
 
 QUIETBURN = [sys.executable, "-m", "quietburn"]
 T0 = 1_788_833_640  # 2026-09-08T02:14:00Z
@@ -61,7 +61,7 @@ def run_all(cwd: Path, calls: Sequence[Sequence[str]]) -> list[Done]:
 def run_without_rights(cwd: Path, *arguments: str) -> Done:
     """Run the command so that permissions bind it, also where the tests run as root."""
     if os.geteuid() == 0 and not _can_give_up_rights():
-        pytest.skip("these tests run as root and may not give up its right to pass over permissions")
+        unavailable("these tests run as root and may not give up its right to pass over permissions")
     done = subprocess.run(
         [*QUIETBURN, *arguments], cwd=cwd, input=b"", capture_output=True, timeout=_TIMEOUT_S, check=False,
         env=environment(), preexec_fn=_give_up_rights if os.geteuid() == 0 else None,

@@ -10,8 +10,8 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
 from tests.cli.program import QUIETBURN, Done, call, environment, interruptible, jsonl, late, run, write
+from tests.missing import unavailable
 
 _MORE_THAN_A_PIPE_HOLDS = 1 << 18
 
@@ -22,7 +22,7 @@ def wait_until_it_waits(process: "subprocess.Popen[bytes]") -> None:
     stat = Path(f"/proc/{process.pid}/stat")
     if not stat.exists():
         process.kill()
-        pytest.skip("this system does not tell what a process is doing")
+        unavailable("this system does not tell what a process is doing")
     while process.poll() is None:
         unread = int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)), sys.byteorder)
         if unread == 0 and stat.read_text().rpartition(")")[2].split()[0] == "S":
@@ -83,7 +83,7 @@ def test_a_standard_output_that_is_full_or_closed_is_one_line(tmp_path: Path) ->
     )
     assert (closed.returncode, closed.stderr) == (2, "quietburn: standard output: is closed; name a file with --output.\n")
     if not Path("/dev/full").is_char_device():
-        pytest.skip("this system has no /dev/full")
+        unavailable("this system has no /dev/full")
     with Path("/dev/full").open("wb") as full:
         done = into(tmp_path, full.fileno(), "analyze", "night.jsonl")
     assert done == Done(2, "", "quietburn: standard output: can't be written (no space left on device).\n")

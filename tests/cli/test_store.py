@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import pytest
 from tests.cli.program import QUIETBURN, Done, call, environment, is_one_line, jsonl, late, run, run_all, write
+from tests.missing import unavailable
 
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.nights import stored_files
@@ -249,9 +250,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, text=True, check=False
     )
     if mounted.returncode != 0:
-        if os.environ.get("CI"):
-            pytest.fail(f"CI must be able to mount a small disk: {mounted.stderr}")
-        pytest.skip(f"this machine may not mount a small disk: {mounted.stderr.strip()}")
+        unavailable(f"this machine may not mount a small disk: {mounted.stderr.strip()}")
     try:
         yield folder
     finally:

@@ -90,7 +90,8 @@ def test_an_undecided_gate_names_the_requests_that_would_settle_it() -> None:
 def test_what_cannot_be_measured_never_passes(asked: str, manner: Manner) -> None:
     nobody_knows = side(unknown=100, unmeasured=("on_time",))
     threshold = asking(0.01 if asked == "min_usable" else 0.99)
-    report = decide(Asked(**{asked: threshold}, manner=manner), nobody_knows)  # type: ignore[arg-type]
+    call = Asked(min_usable=threshold, manner=manner) if asked == "min_usable" else Asked(max_gap=threshold, manner=manner)
+    report = decide(call, nobody_knows)
     assert (report.verdict, report.exit_status) == (Verdict.UNDECIDED, 3)
     assert check(report, asked).outcome is Outcome.UNMEASURED
     assert "deadline_ms" in check(report, asked).says

@@ -60,7 +60,7 @@ def _pool() -> pa.MemoryPool:
     """Return the allocator that bears many short-lived blocks best, where this build has it."""
     try:
         return pa.jemalloc_memory_pool()
-    except NotImplementedError:
+    except NotImplementedError:  # how Arrow says that it was built without jemalloc
         return pa.default_memory_pool()
 
 
