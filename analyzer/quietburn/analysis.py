@@ -95,6 +95,8 @@ def analyzing(
     ) as engine:
         cpu = read_cpu(request.cpu, request.zone) if request.cpu else None
         engine.load(ledgers, progress)
+        if not engine.files:
+            raise InputError(f"--db {request.store}: holds no ledger; name the ledgers to load into it.")
         _refuse_without_requests(engine.files)
         dialects = frozenset(engine.loader.mappings)
         settings = _settings(request, engine)

@@ -160,6 +160,25 @@ def test_a_ledger_with_new_fields_joins_those_without(tmp_path: Path) -> None:
     assert analyzed(tmp_path, "--db", STORE) == analyzed(tmp_path, "a.jsonl", "b.jsonl")
 
 
+@pytest.mark.parametrize("leftover", ["an empty file", "an empty database"])
+def test_what_a_load_killed_at_its_very_start_leaves_is_an_empty_store(tmp_path: Path, leftover: str) -> None:
+    write(tmp_path / "a.jsonl", night(0))
+    (tmp_path / STORE).touch()
+    if leftover == "an empty database":
+        (tmp_path / STORE).unlink()
+        duckdb.connect(str(tmp_path / STORE)).close()
+
+    listed = held(tmp_path)
+    nothing = run(tmp_path, "analyze", "--db", STORE)
+    loaded = analyzed(tmp_path, "a.jsonl", "--db", STORE)
+
+    assert listed == []
+    assert (nothing.status, nothing.out) == (2, "")
+    assert is_one_line(nothing.err) and "holds no ledger" in nothing.err
+    assert loaded == analyzed(tmp_path, "a.jsonl")
+    assert [file["lines"] for file in held(tmp_path)] == [40]
+
+
 # What can't be used
 
 
@@ -293,8 +312,8 @@ LINES = 20_000
 
 def load_and_kill(folder: Path, after_s: float) -> bool:
     """Start loading every file and kill the process; return whether it was still running."""
-    process = subprocess.Popen(
-        [*QUIETBURN, "analyze", *FILES, "--db", STORE, "--quiet"], cwd=folder, stdout=subprocess.DEVNULL,
+    process = subprocess.Popen(  # one rule only, so that most kills come while a file is loaded
+        [*QUIETBURN, "analyze", *FILES, "--db", STORE, "--quiet", "--only", "late-but-200"], cwd=folder, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, env=environment(TMPDIR=str(folder / "tmp")),
     )
     time.sleep(after_s)
@@ -307,12 +326,13 @@ def test_fifty_kills_at_random_moments_leave_whole_files_and_the_same_report(tmp
         write(tmp_path / name, night(place * LINES, LINES))
     (tmp_path / "tmp").mkdir()
     begun = time.monotonic()
-    undisturbed = analyzed(tmp_path, *FILES, "--db", "undisturbed.duckdb")
+    run(tmp_path, "analyze", *FILES, "--db", "undisturbed.duckdb", "--only", "late-but-200")
     whole = time.monotonic() - begun
+    undisturbed = analyzed(tmp_path, *FILES, "--db", "undisturbed.duckdb")
     dice = random.Random(20260908)  # noqa: S311 - moments to kill at, not secrets
     hits, seen = 0, set()
     while hits < KILLS:
-        hits += load_and_kill(tmp_path, dice.uniform(0.25, 1.0) * whole)
+        hits += load_and_kill(tmp_path, dice.uniform(0.05, 1.0) * whole)
         files = stored_files(tmp_path / STORE) if (tmp_path / STORE).is_file() else []
         assert [file.lines for file in files] == [LINES] * len(files)
         assert [file.events for file in files] == [LINES] * len(files)

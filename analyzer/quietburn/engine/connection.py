@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -30,8 +31,10 @@ def connect(
         "autoload_known_extensions": False,
     }
     try:
+        if database is not None:
+            _make_if_missing(database)
         connection = duckdb.connect(":memory:" if database is None else str(database), config=config)
-    except duckdb.Error as problem:
+    except (duckdb.Error, OSError) as problem:
         shutil.rmtree(spill, ignore_errors=True)
         raise InputError(_unopened(database, str(problem))) from None
     connection.execute("SET enable_progress_bar = false")
@@ -39,6 +42,25 @@ def connect(
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET TimeZone = 'UTC'")
     return connection, spill
+
+
+def _make_if_missing(database: Path) -> None:
+    """Make an empty database beside and give it its name when it is whole.
+
+    DuckDB writes a new file in steps, and can't open what a kill leaves in between. An empty file
+    (as mktemp makes one) holds nothing and is taken for a missing one.
+    """
+    empty = database.is_file() and database.stat().st_size == 0
+    if database.exists() and not empty:
+        return
+    with tempfile.TemporaryDirectory(dir=database.parent, prefix=f".{database.name}.") as beside:
+        made = Path(beside) / database.name
+        duckdb.connect(str(made)).close()
+        if empty:
+            made.replace(database)
+        else:
+            with suppress(FileExistsError):  # another process was faster; its file is as good
+                os.link(made, database)
 
 
 def _unopened(database: Path | None, words: str) -> str:

@@ -3,6 +3,7 @@
 import shutil
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +22,7 @@ from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
 from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids, find_counted_lines
-from quietburn.ledger.store import check_version
+from quietburn.ledger.store import is_store, mark_store, transaction
 
 
 class DuckEngine:
@@ -33,11 +34,13 @@ class DuckEngine:
     ) -> None:
         self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit, database=database)
         try:
-            if database is not None:
-                check_version(self.connection, str(database))
-            self.loader = Loader(
-                self.connection, zone=zone, known=known, forced=forced, threads=threads, durable=database is not None
-            )
+            # The mark and the tables are one thing: a kill in between must not leave a store that none can open.
+            with nullcontext() if database is None else transaction(self.connection):
+                if database is not None and not is_store(self.connection, str(database)):
+                    mark_store(self.connection)
+                self.loader = Loader(
+                    self.connection, zone=zone, known=known, forced=forced, threads=threads, durable=database is not None
+                )
         except BaseException:
             self.close()
             raise

@@ -8,7 +8,7 @@ from pathlib import Path
 from quietburn.engine.connection import connect
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.repeats import EVENTS_TABLE
-from quietburn.ledger.store import check_version, remembered_files
+from quietburn.ledger.store import is_store, remembered_files
 from quietburn.timerange import iso
 
 
@@ -38,7 +38,8 @@ def stored_files(database: Path) -> list[StoredFile]:
     """
     connection, spill = connect(database=database)
     try:
-        check_version(connection, str(database), create=False)
+        if not is_store(connection, str(database)):
+            return []
         columns = {row[0] for row in connection.execute(f"DESCRIBE {EVENTS_TABLE}").fetchall()}
         times = "min(ts_us), max(ts_us)" if "ts_us" in columns else "NULL, NULL"
         spans = {

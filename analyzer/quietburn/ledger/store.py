@@ -143,14 +143,22 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         raise
 
 
-def check_version(connection: duckdb.DuckDBPyConnection, name: str, *, create: bool = True) -> None:
-    """Check the mark that a DuckDB file is our store, or make it in an empty one. Raises InputError for another one."""
+def is_store(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """Return whether a DuckDB file is a store; an empty one is none yet: a first load that was killed leaves it.
+
+    Raises InputError when it holds something else, or was written by another version.
+    """
     tables = {row[0] for row in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()}
+    if not tables:
+        return False
     if "quietburn_store" not in tables:
-        if tables or not create:
-            raise InputError(f"--db {name}: is a DuckDB file of something else; name a new file.")
-        connection.execute("CREATE TABLE quietburn_store (version INTEGER)")
-        connection.execute("INSERT INTO quietburn_store VALUES (?)", [STORE_VERSION])
-        return
+        raise InputError(f"--db {name}: is a DuckDB file of something else; name a new file.")
     if connection.execute("SELECT version FROM quietburn_store").fetchall() != [(STORE_VERSION,)]:
         raise InputError(f"--db {name}: was written by another version of quietburn; load the ledgers into a new file.")
+    return True
+
+
+def mark_store(connection: duckdb.DuckDBPyConnection) -> None:
+    """Mark an empty DuckDB file as a store of this version."""
+    connection.execute("CREATE TABLE quietburn_store (version INTEGER)")
+    connection.execute("INSERT INTO quietburn_store VALUES (?)", [STORE_VERSION])
