@@ -313,8 +313,8 @@ LINES = 20_000
 def load_and_kill(folder: Path, after_s: float) -> bool:
     """Start loading every file and kill the process; return whether it was still running."""
     process = subprocess.Popen(  # one rule only, so that most kills come while a file is loaded
-        [*QUIETBURN, "analyze", *FILES, "--db", STORE, "--quiet", "--only", "late-but-200"], cwd=folder, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env=environment(TMPDIR=str(folder / "tmp")),
+        [*QUIETBURN, "analyze", *FILES, "--db", STORE, "--quiet", "--only", "late-but-200"], cwd=folder,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(TMPDIR=str(folder / "tmp")),
     )
     time.sleep(after_s)
     process.send_signal(signal.SIGKILL)
