@@ -48,13 +48,14 @@ class Judged:
 
 def judge(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Judged:
     """Return where a rule is flagged. Raises EngineError when the engine refuses its SQL."""
-    return _by_events(engine, rule, values) if rule.classify else _by_windows(engine, rule, values, reduction)
+    by_kind = _by_events if rule.classify else _by_windows
+    return by_kind(engine, rule, values, reduction)
 
 
 def flagged_rows(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> list[dict[str, Any]]:
     """Return a rule's flagged minutes, ordered by subject and minute, whatever kind it is."""
     if rule.classify:
-        reduction = find_hits(engine, rule, values)
+        reduction = find_hits(engine, rule, values, reduction)
     rows: list[dict[str, Any]] = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
     return rows
 
@@ -148,8 +149,8 @@ def _evidence_in_windows(rule: Rule, values: Values) -> str:
 # Event rules
 
 
-def _by_events(engine: Engine, rule: Rule, values: Values) -> Judged:
-    reduction = find_hits(engine, rule, values)
+def _by_events(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Judged:
+    reduction = find_hits(engine, rule, values, reduction)
     stretches = engine.select(stretches_sql(rule)).to_pylist()
     # Asked for even where there is no hit: a flag that can't be computed must not read as quiet.
     flagged = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()

@@ -12,6 +12,23 @@ from quietburn.ruleset.wording import Sentences
 MAX_EVIDENCE = 20
 _MINUTE_US = 60_000_000
 _TOP = 3
+_WHO = ("client", "tenant", "model", "backend")  # who is named: the first of these that the run carries
+_EVIDENCE = "rule_evidence"
+_KEPT = "run, file_order, file, line, item, ts_us, tokens, measure"
+_FACTS_SQL = (
+    "SELECT run, count(*) AS hits, min(ts_us) AS first_us, max(ts_us) AS last_us, median(measure) AS p50 "
+    f"FROM {_EVIDENCE} GROUP BY run"
+)
+_LINES_SQL = (
+    "SELECT run, file, line, item FROM (SELECT run, file, line, item, row_number() OVER "
+    f"(PARTITION BY run ORDER BY ts_us, file_order, line, item) AS place FROM {_EVIDENCE}) "
+    f"WHERE place <= {MAX_EVIDENCE} ORDER BY run, place"
+)
+_TOP_SQL = (
+    "SELECT run, who, n, tokens FROM (SELECT *, row_number() OVER (PARTITION BY run ORDER BY n DESC, who) AS place "
+    f"FROM (SELECT run, who, count(*) AS n, sum(tokens) AS tokens FROM {_EVIDENCE} WHERE who IS NOT NULL GROUP BY run, who)) "
+    f"WHERE place <= {_TOP} ORDER BY run, place"
+)
 
 
 @dataclass(frozen=True)
@@ -60,11 +77,14 @@ def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
     """Yield a finding for each episode. Raises EngineError, NoEvidenceError."""
     if not judged.episodes:
         return
-    facts = {row["run"]: row for row in engine.select(_facts_sql(judged)).to_pylist()}
+    who = next((name for name in _WHO if engine.carries(name)), None)
+    # Asked three times, and dear to find among all events.
+    engine.make_table(_EVIDENCE, f"SELECT {_KEPT}, {who or 'NULL'} AS who FROM ({judged.evidence_sql})")
+    facts = {row["run"]: row for row in engine.select(_FACTS_SQL).to_pylist()}
     lines: dict[int, list[Evidence]] = {}
-    for row in engine.select(_lines_sql(judged)).to_pylist():
+    for row in engine.select(_LINES_SQL).to_pylist():
         lines.setdefault(row["run"], []).append(Evidence(row["file"], row["line"], row["item"]))
-    top = _top(engine, judged, {index: row["hits"] for index, row in facts.items()})
+    top = _top(engine, who, {index: row["hits"] for index, row in facts.items()}) if who else {}
     sentences = Sentences(rule)
     for index, episode in enumerate(judged.episodes):
         fact = facts.get(index)
@@ -93,33 +113,10 @@ def _known(episode: Episode) -> dict[str, str]:
     return {key: value for key, value in episode.subject.items() if value != ""}
 
 
-def _facts_sql(judged: Judged) -> str:
-    return (
-        "SELECT run, count(*) AS hits, min(ts_us) AS first_us, max(ts_us) AS last_us, median(measure) AS p50 "
-        f"FROM ({judged.evidence_sql}) GROUP BY run"
-    )
-
-
-def _lines_sql(judged: Judged) -> str:
-    return (
-        "SELECT run, file, line, item FROM (SELECT run, file, line, item, row_number() OVER "
-        f"(PARTITION BY run ORDER BY ts_us, file_order, line, item) AS place FROM ({judged.evidence_sql})) "
-        f"WHERE place <= {MAX_EVIDENCE} ORDER BY run, place"
-    )
-
-
-def _top(engine: Engine, judged: Judged, hits: dict[int, int]) -> dict[int, tuple[TopEntry, ...]]:
-    """Return for each episode up to three clients, else tenants, else models, else backends, by their share."""
-    column = next((name for name in ("client", "tenant", "model", "backend") if engine.carries(name)), None)
-    if column is None:
-        return {}
-    rows = engine.select(
-        f"SELECT run, name, n, tokens FROM (SELECT *, row_number() OVER (PARTITION BY run ORDER BY n DESC, name) AS place FROM "
-        f"(SELECT run, {column} AS name, count(*) AS n, sum(tokens) AS tokens FROM ({judged.evidence_sql}) "
-        f"WHERE {column} IS NOT NULL GROUP BY run, {column})) WHERE place <= {_TOP} ORDER BY run, place"
-    ).to_pylist()
+def _top(engine: Engine, column: str, hits: dict[int, int]) -> dict[int, tuple[TopEntry, ...]]:
+    """Return for each episode the three who stand behind most of its evidence, each with a share and tokens."""
     found: dict[int, tuple[TopEntry, ...]] = {}
-    for row in rows:
-        entry = TopEntry(column, row["name"], row["n"] / hits[row["run"]], finite(row["tokens"]))
+    for row in engine.select(_TOP_SQL).to_pylist():
+        entry = TopEntry(column, row["who"], row["n"] / hits[row["run"]], finite(row["tokens"]))
         found[row["run"]] = (*found.get(row["run"], ()), entry)
     return found

@@ -238,7 +238,7 @@ def test_a_tight_memory_limit_changes_nothing_in_the_report(tmp_path: Path) -> N
     path = tmp_path / "ledger.jsonl"
     path.write_bytes(b"".join(jsonl(night(seed)) for seed in range(150)))
     reports = [
-        analyze([str(path)], Request(threads=2, memory_limit=limit)).model_dump(mode="json") for limit in ("1GB", "80MB")
+        analyze([str(path)], Request(threads=2, memory_limit=limit)).model_dump(mode="json") for limit in ("1GB", "48MB")
     ]
     assert reports[0]["ledger"]["lines"] == 60_000
     assert reports[1] == reports[0]

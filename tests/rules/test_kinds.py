@@ -30,11 +30,17 @@ def test_a_rule_is_of_one_kind() -> None:
     assert "either `window` with `minutes`, or `classify`" in refusal(neither)
 
 
-@pytest.mark.parametrize("key", ["minutes", "events"])
-def test_the_select_of_an_event_rule_is_all_that_counts(key: str) -> None:
-    mixed = content("over-envelope") | {key: {"requests": "sum(1)"}}
+def test_the_select_of_an_event_rule_is_all_that_counts() -> None:
+    mixed = content("over-envelope") | {"events": {"requests": "is_attempt"}}
 
     assert "its SELECT says what counts" in refusal(mixed)
+
+
+def test_only_an_event_rule_may_take_the_most_of_a_minute() -> None:
+    most = {"most": "max(inflight)"}
+
+    assert "minutes.most must be one sum(...)" in refusal(content("saturation") | {"minutes": most})
+    assert Rule.model_validate(content("over-envelope") | {"minutes": most}).reduced_columns == most
 
 
 def test_a_windowed_rule_says_what_counts_against_its_subject() -> None:

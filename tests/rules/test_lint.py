@@ -98,6 +98,16 @@ def test_a_name_of_an_inner_with_is_not_known_outside_of_it() -> None:
     assert faults(outside) == ["reads from 'b'; there is only 'events' and what WITH names"]
 
 
+def test_minutes_and_suspects_are_tables_of_the_rules_that_have_them() -> None:
+    both = "SELECT s.a FROM minutes m JOIN suspects s ON m.minute = s.minute"
+
+    unknown = [f"reads from '{name}'; there is only 'events' and what WITH names" for name in ("minutes", "suspects")]
+    assert faults(both) == unknown
+    assert faults(both, frozenset({"events", "minutes", "suspects"})) == []
+    own = rule("readiness-gap")
+    assert [i.where for i in lint(own.model_copy(update={"minutes": {}}), defaults(own))] == ["classify.suspects"]
+
+
 def changed(rule_id: str, old: str, new: str) -> Rule:
     """Return a shipped rule with another text in one place."""
     text = (RULES / f"{rule_id}.toml").read_text(encoding="utf-8")

@@ -68,8 +68,9 @@ def reads(rule: Rule) -> frozenset[str]:
 
 def _texts(rule: Rule) -> list[str]:
     flags = [grade.flag for grade in rule.grades]
-    select = rule.classify.sql if rule.classify else rule.evidence
-    return [*rule.minute_columns.values(), *flags, *rule.window_observed.values(), select, rule.finding.measure or ""]
+    selects = rule.classify.selects if rule.classify else [rule.evidence]
+    counted = [*rule.reduced_columns.values(), *rule.minute_columns.values()]
+    return [*counted, *flags, *rule.window_observed.values(), *selects, rule.finding.measure or ""]
 
 
 def _refused(rule: Rule, values: Values, columns: set[str]) -> str | None:
@@ -96,11 +97,16 @@ def _bound(rule: Rule, values: Values, columns: set[str]) -> list[str]:
     given = columns | ({"route", "backend"} - {STORED_AS.get(n, n) for n in rule.rule.fields} if rule.classify else set())
     types = {name: BY_NAME[name].sql_type for name in sorted(given)} | DERIVED
     made = [f"CREATE TABLE events ({', '.join(f'{name} {kind}' for name, kind in types.items())})"]
+    minutes = "".join(f", {bind(text, values)} AS {name}" for name, text in rule.reduced_columns.items())
     if rule.classify:
+        if rule.minutes:
+            by_minute = f"SELECT route, COALESCE(backend, '') AS backend, minute{minutes} FROM events GROUP BY ALL"
+            made.append(f"CREATE VIEW minutes AS {by_minute}")
+        if rule.classify.suspects:
+            made.append(f"CREATE VIEW suspects AS {bind(rule.classify.suspects, values)}")
         made.append(f"SELECT * FROM ({hits_select(rule, values)})")
     else:
-        minutes = [f"{bind(text, values)} AS {name}" for name, text in rule.minute_columns.items()]
-        made.append(f"SELECT minute, {', '.join(minutes)} FROM events GROUP BY minute")
+        made.append(f"SELECT minute{minutes} FROM events GROUP BY minute")
         measure = bind(rule.finding.measure, values) if rule.finding.measure else "NULL"
         made.append(f"SELECT {measure} FROM events WHERE {bind(rule.evidence, values)}")
     rolled = ", ".join(f"{name} DOUBLE" for name in rule.rolled)

@@ -2,12 +2,12 @@
 
 import shutil
 import warnings
-from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -23,6 +23,8 @@ from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
 from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids, find_counted_lines
 from quietburn.ledger.store import is_store, mark_store, transaction
+
+_T = TypeVar("_T")
 
 
 class DuckEngine:
@@ -129,20 +131,38 @@ class DuckEngine:
 
     def select(self, sql: str) -> pa.Table:
         """Run one SELECT. Raises EngineError."""
-        try:
+
+        def fetched() -> pa.Table:
             # A relation's own Arrow output would save a copy of what is small, and can't be interrupted.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 return self.connection.execute(sql).to_arrow_table()
-        except duckdb.Error as problem:
-            raise EngineError(str(problem)) from None
+
+        return self._within_memory(fetched)
 
     def make_table(self, name: str, sql: str) -> None:
         """Keep the rows of a SELECT. Raises EngineError."""
+        self._within_memory(lambda: self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}"))
+
+    def _within_memory(self, run: Callable[[], _T]) -> _T:
+        """Run a statement; where memory is too tight for all threads, again with one. Raises EngineError."""
         try:
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
+            try:
+                return run()
+            except duckdb.OutOfMemoryException:  # each thread holds blocks of its own: one needs the least
+                with self._one_thread():
+                    return run()
         except duckdb.Error as problem:
             raise EngineError(str(problem)) from None
+
+    @contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        ((threads,),) = self.connection.execute("SELECT current_setting('threads')").fetchall()
+        self.connection.execute("SET threads = 1")
+        try:
+            yield
+        finally:
+            self.connection.execute(f"SET threads = {threads}")
 
     def with_rows(self, name: str, rows: pa.Table) -> None:
         """Give rows under a name, replacing what had it."""

@@ -5,6 +5,7 @@ from quietburn.engine.minutes import Reduction
 from quietburn.ruleset.load import Values, bind
 from quietburn.ruleset.model import Rule
 
+SUSPECTS = "suspects"
 HITS = "rule_hits"
 _HIT_MINUTES = "rule_hit_minutes"
 _MINUTE_US = 60_000_000
@@ -12,7 +13,10 @@ _QUIET_US = 3_600_000_000
 
 
 def hits_select(rule: Rule, values: Values) -> str:
-    """Return an event rule's SELECT with its numbers, and the minute that each event falls into."""
+    """Return an event rule's SELECT with its numbers, and the minute that each event falls into.
+
+    It reads `events`, and where the rule has them `minutes` and `suspects`.
+    """
     if rule.classify is None:
         raise ValueError(f"{rule.id} is no event rule")
     observed = "".join(f", {name}" for name in rule.classify.observed)
@@ -22,16 +26,19 @@ def hits_select(rule: Rule, values: Values) -> str:
     )
 
 
-def find_hits(engine: Engine, rule: Rule, values: Values) -> Reduction:
+def find_hits(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Reduction:
     """Make the tables of an event rule's hits and of their count a minute. Raises EngineError.
 
     `stretch` numbers a subject's hits: more than an hour without one starts the next.
     """
     keys = ", ".join(rule.rule.subject)
     order = f"PARTITION BY {keys} ORDER BY ts_us, file, line"
+    minutes = f"minutes AS ({reduction.minutes_select(rule, values)}), " if rule.minutes else ""
+    if rule.classify and rule.classify.suspects:
+        engine.make_table(SUSPECTS, f"WITH {minutes}found AS ({bind(rule.classify.suspects, values)}) SELECT * FROM found")
     engine.make_table(
         HITS,
-        f"WITH found AS ({hits_select(rule, values)}), "
+        f"WITH {minutes}found AS ({hits_select(rule, values)}), "
         f"apart AS (SELECT *, CASE WHEN ts_us - lag(ts_us) OVER ({order}) > {_QUIET_US} THEN 1 ELSE 0 END AS opens FROM found) "
         f"SELECT *, CAST(sum(opens) OVER ({order} ROWS UNBOUNDED PRECEDING) AS BIGINT) AS stretch FROM apart",
     )

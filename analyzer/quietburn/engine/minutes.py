@@ -11,7 +11,7 @@ from quietburn.engine.base import Engine
 from quietburn.ruleset.load import Values, bind
 from quietburn.ruleset.model import Rule, window_minutes
 
-MINUTES = "minutes"
+MINUTES = "minute_facts"
 GAUGES = "minute_gauges"
 _SUBJECTS = ("route", "backend")
 
@@ -27,9 +27,17 @@ class Reduction:
         """Return the column that holds a rule's minute expression."""
         return self.columns[bind(rule.minute_columns[name], values)]
 
+    def minutes_select(self, rule: Rule, values: Values) -> str:
+        """Return the SELECT of `minutes` as an event rule reads them: by route, backend and minute, under its own names."""
+        held = {name: self.columns[bind(expression, values)] for name, expression in rule.minutes.items()}
+        named = "".join(
+            f", {_mean_of(column) if rule.is_gauge(name) else column} AS {name}" for name, column in held.items()
+        )
+        return f"SELECT route, backend, minute{named} FROM {MINUTES}"
+
 
 def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> Reduction:
-    """Make `minutes` (sums by route and backend) and `minute_gauges` (means by backend).
+    """Make `minute_facts` (sums by route and backend) and `minute_gauges` (means by backend).
 
     A gauge belongs to the backend, whatever route its lines had: a minute's gauge is the mean
     of that minute. Equal expressions of several rules are computed once.
@@ -37,7 +45,7 @@ def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> R
     sums: dict[str, str] = {}
     gauges: dict[str, str] = {}
     for rule, values in rules:
-        for name, expression in ({} if rule.classify else rule.minute_columns).items():
+        for name, expression in rule.reduced_columns.items():
             bound = bind(expression, values)
             if rule.is_gauge(name):
                 gauges.setdefault(bound.strip()[len("avg(") : -1], f"g{len(gauges)}")
@@ -51,8 +59,7 @@ def reduce_to_minutes(engine: Engine, rules: Iterable[tuple[Rule, Values]]) -> R
         "WHERE minute IS NOT NULL AND route IS NOT NULL GROUP BY route, COALESCE(backend, ''), minute",
     )
     means = "".join(
-        f", CAST(sum({column}_sum) AS DOUBLE) / (NULLIF(sum({column}_count), 0) * 1000000.0) AS {column}"
-        for column in gauges.values()
+        f", {_mean_of(column, over='sum')} AS {column}" for column in gauges.values()
     )
     engine.make_table(GAUGES, f"SELECT backend, minute{means} FROM {MINUTES} GROUP BY backend, minute")
     for value, table in engine.side_gauges.items():
@@ -87,6 +94,11 @@ def _take_from_elsewhere(engine: Engine, gauges: Mapping[str, str], value: str, 
 def _sum_of(value: str) -> str:
     """Return a sum in millionths as an integer: it comes out the same in whatever order rows are added."""
     return f"sum(CAST(round(({value}) * 1000000) AS BIGINT))"
+
+
+def _mean_of(column: str, over: str = "") -> str:
+    """Return a gauge's mean from its sum of millionths and its count, in a minute or over several (`over="sum"`)."""
+    return f"CAST({over}({column}_sum) AS DOUBLE) / (NULLIF({over}({column}_count), 0) * 1000000.0)"
 
 
 def exact_mean(value: str) -> str:

@@ -14,7 +14,7 @@ from quietburn.ruleset.model import Rule
 
 Node = dict[str, Any]
 
-EVENTS = "events"
+EVENTS, MINUTES, SUSPECTS = "events", "minutes", "suspects"
 FUNCTIONS = frozenset({
     "+", "-", "*", "/", "//", "abs", "round", "floor", "sqrt", "power", "greatest", "least",
     "sum", "count", "count_star", "min", "max", "avg",
@@ -40,12 +40,27 @@ class Issue:
 
 def lint(rule: Rule, values: Values) -> list[Issue]:
     """Return what is not portable in a rule's SQL; nothing for a good rule."""
-    return [Issue(where, problem) for where, sql in _statements(rule, values) for problem in faults(sql)]
+    return [
+        Issue(where, problem)
+        for where, sql in _statements(rule, values)
+        for problem in faults(sql, _tables_of(rule, where))
+    ]
+
+
+def _tables_of(rule: Rule, where: str) -> frozenset[str]:
+    """Return the tables that a SQL text of a rule may read, by its key."""
+    tables = {EVENTS}
+    if rule.classify and where.startswith("classify."):
+        tables |= {MINUTES} if rule.minutes else set()
+        tables |= {SUSPECTS} if rule.classify.suspects and where == "classify.sql" else set()
+    return frozenset(tables)
 
 
 def _statements(rule: Rule, values: Values) -> Iterator[tuple[str, str]]:
     """Yield every SQL text of a rule as one SELECT, with its key."""
     if rule.classify:
+        if rule.classify.suspects:
+            yield "classify.suspects", bind(rule.classify.suspects, values)
         yield "classify.sql", bind(rule.classify.sql, values)
     expressions = {f"minutes.{name}": text for name, text in rule.minutes.items()}
     expressions |= {f"events.{name}": text for name, text in rule.events.items()}
@@ -59,8 +74,8 @@ def _statements(rule: Rule, values: Values) -> Iterator[tuple[str, str]]:
         yield where, f"SELECT ({bind(text, values)}) AS value FROM {EVENTS}"
 
 
-def faults(sql: str) -> list[str]:
-    """Return what a statement does outside of the subset, each once, in the order of the tree."""
+def faults(sql: str, tables: frozenset[str] = frozenset({EVENTS})) -> list[str]:
+    """Return what a statement does outside of the subset, each once, in the order of the tree; `tables` it may read."""
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
@@ -71,7 +86,7 @@ def faults(sql: str) -> list[str]:
     statements: list[Node] = tree["statements"]
     if len(statements) != 1:
         return [f"holds {len(statements)} statements; write one SELECT"]
-    return list(dict.fromkeys(_walk(statements[0]["node"], frozenset({EVENTS}))))
+    return list(dict.fromkeys(_walk(statements[0]["node"], tables)))
 
 
 def _walk(node: object, tables: frozenset[str]) -> Iterator[str]:

@@ -108,19 +108,29 @@ class WindowRule(_Frozen):
 
 
 class EventRule(_Frozen):
-    """Which single attempts (or pairs) a rule flags: one SELECT over `events`.
+    """Which single attempts (or pairs) a rule flags: one SELECT over `events`, and `minutes` where the rule has them.
 
-    It returns file, line, ts_us, route, backend and the observed columns. `event` is the name
+    `minutes` has a row by route, backend ('' where there is none) and minute, with the rule's own
+    columns: what only counts by minute is computed in the one reduction and needs no scan of its
+    own. `suspects` is a SELECT that runs before, whose rows `sql` reads as `suspects`: where it finds
+    nothing (no minute, no group is suspect) the events need not be looked at. `sql` returns file,
+    line, ts_us, route, backend and the observed columns. `event` is the name
     under which `quietburn_events_total` counts what it returns. A grade's `flag` reads `events_5m`,
     the number of flagged events in the last five minutes; `summed` names observed columns whose
     sums it may read in the same way.
     """
 
     sql: str
+    suspects: str | None = None
     event: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     observed: tuple[str, ...]
     summed: tuple[str, ...] = ()
     grades: tuple[Grade, ...] = Field(min_length=1)
+
+    @property
+    def selects(self) -> list[str]:
+        """Return its SELECTs in the order in which they run."""
+        return [self.suspects, self.sql] if self.suspects else [self.sql]
 
 
 class FindingText(_Frozen):
@@ -139,7 +149,7 @@ class FindingText(_Frozen):
 
 
 class Rule(_Frozen):
-    """A rule file: either windowed (`minutes`, `events`, `window`) or an event rule (`classify`)."""
+    """A rule file: windowed (`minutes`, `events`, `window`), or an event rule (`classify`, which may read `minutes`)."""
 
     rule: About
     parameters: dict[str, Parameter] = Field(default_factory=dict)
@@ -158,7 +168,8 @@ class Rule(_Frozen):
             if not re.match(_NAME, name):
                 raise ValueError(f"{name!r} is not a name; write lower-case letters, digits and _")
         for name, expression in self.minutes.items():
-            if not re.match(r"^(sum|count|avg)\(.*\)$", expression.strip(), re.DOTALL):
+            allowed = "sum|count|avg|max" if self.classify else "sum|count|avg"  # a maximum has no sum over a window
+            if not re.match(rf"^({allowed})\(.*\)$", expression.strip(), re.DOTALL):
                 raise ValueError(f"minutes.{name} must be one sum(...), count(...) or, for a gauge, avg(...)")
         if self.finding.worst_by not in self.observed_names:
             raise ValueError(f"finding.worst_by names {self.finding.worst_by!r}, which is not observed")
@@ -173,8 +184,8 @@ class Rule(_Frozen):
     def _check_kind(self) -> None:
         if (self.window is None) == (self.classify is None):
             raise ValueError("needs either `window` with `minutes`, or `classify`")
-        if self.classify and (self.minutes or self.events or self.finding.evidence or self.finding.measure):
-            raise ValueError("has `classify`, so its SELECT says what counts: leave out minutes, events, evidence, measure")
+        if self.classify and (self.events or self.finding.evidence or self.finding.measure):
+            raise ValueError("has `classify`, so its SELECT says what counts: leave out events, evidence, measure")
         if self.window and not (self.finding.evidence and self.minute_columns):
             raise ValueError("has `window`, so it needs minutes (or events) and finding.evidence")
         if set(self.minutes) & set(self.events):
@@ -214,8 +225,13 @@ class Rule(_Frozen):
         return self.window.observed if self.window else {}
 
     @cached_property
+    def reduced_columns(self) -> dict[str, str]:
+        """Return what the reduction of all events computes for the rule, by name."""
+        return self.minutes if self.classify else self.minute_columns
+
+    @cached_property
     def minute_columns(self) -> dict[str, str]:
-        """Return the aggregate expressions of a minute: each event counted, then what `minutes` says."""
+        """Return the aggregate expressions whose windows grades read: of events, or of an event rule's hits."""
         if self.classify:
             return {"events": EVENT_COUNT} | {name: f"sum({name})" for name in self.classify.summed}
         counted = {name: f"sum(CASE WHEN {predicate} THEN 1 ELSE 0 END)" for name, predicate in self.events.items()}
@@ -231,10 +247,11 @@ class Rule(_Frozen):
     def expressions(self) -> tuple[str, ...]:
         """Return every SQL expression of the rule, and its alerts' PromQL."""
         measure = [self.finding.measure] if self.finding.measure else []
-        select = [self.classify.sql] if self.classify else [self.evidence]
+        select = self.classify.selects if self.classify else [self.evidence]
         flags = [grade.flag for grade in self.grades]
         alerts = [grade.expr for grade in self.alert.grades]
-        return (*self.minute_columns.values(), *flags, *self.window_observed.values(), *select, *measure, *alerts)
+        counted = (*self.reduced_columns.values(), *self.minute_columns.values())
+        return (*counted, *flags, *self.window_observed.values(), *select, *measure, *alerts)
 
     @cached_property
     def parameter_names(self) -> frozenset[str]:
@@ -259,4 +276,4 @@ class Rule(_Frozen):
 
     def is_gauge(self, name: str) -> bool:
         """Whether a minute column is a mean, not a sum."""
-        return self.minute_columns[name].strip().startswith("avg(")
+        return (self.minute_columns | self.reduced_columns)[name].strip().startswith("avg(")
