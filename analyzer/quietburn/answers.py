@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from quietburn.engine.base import Engine
-from quietburn.engine.derive import CRITERIA, Coverage, Settings, request_within
+from quietburn.engine.derive import Coverage, Settings, request_within
+from quietburn.engine.verdicts import CRITERIA, FALSE_SUCCESSES
 from quietburn.intervals import wilson
 
 VERDICTS = ("usable", "unknown", "late", "truncated", "empty", "abandoned", "refused", "failed", "invalid")
-FALSE_SUCCESSES = ("late", "truncated", "empty")
 NOT_VALID = ("invalid", "abandoned")
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from quietburn import intervals
-from quietburn.answers import FALSE_SUCCESSES, VERDICTS
+from quietburn.answers import VERDICTS
 from quietburn.engine.base import Engine
-from quietburn.engine.derive import CRITERIA, DeadlineDefault, Settings
+from quietburn.engine.derive import DeadlineDefault, Settings
+from quietburn.engine.verdicts import CRITERIA, FALSE_SUCCESSES
 from quietburn.errors import UsageError
 from quietburn.intervals import Blocks, Estimate, Floats, Share
 from quietburn.report.model import Report

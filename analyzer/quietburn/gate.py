@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from quietburn import intervals
 from quietburn.acceptance import ADVICE, acceptance_checks
-from quietburn.answers import FALSE_SUCCESSES, VERDICTS
+from quietburn.answers import VERDICTS
 from quietburn.checks import Manner, at_least, at_most, judged, unmeasured
 from quietburn.compare import (
     CLUSTERS,
@@ -16,6 +16,7 @@ from quietburn.compare import (
     gate_differences,
     share_estimate,
 )
+from quietburn.engine.verdicts import FALSE_SUCCESSES
 from quietburn.errors import ExitStatus, UsageError
 from quietburn.intervals import Clustered, Estimate
 from quietburn.report.model import Report

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from quietburn.answers import FALSE_SUCCESSES, NOT_VALID, VERDICTS
+from quietburn.answers import NOT_VALID, VERDICTS
 from quietburn.engine.base import Engine
-from quietburn.engine.derive import CRITERIA, Settings, request_within
+from quietburn.engine.derive import Settings, request_within
+from quietburn.engine.verdicts import DECIDING_FIRST, met, missed_by, not_missed, rank_of
 from quietburn.intervals import Blocks, Counts, Floats, Share
 
 BLOCK_US = 300_000_000  # five minutes
@@ -241,22 +242,9 @@ def _requests(settings: Settings, criteria: frozenset[str] | None) -> str:
     if criteria is None:
         return f"SELECT * FROM all_events WHERE decides AND {mine}"
     # As the verdicts were made, with fewer questions: a criterion left out is neither yes nor no.
-    asked = [name for name in CRITERIA if name in criteria]
-    met = " AND ".join(f"COALESCE({name}, FALSE)" for name in asked) or "TRUE"
-    fits = " AND ".join(f"{name} IS DISTINCT FROM FALSE" for name in asked) or "TRUE"
-    unfit = " ".join(
-        f"WHEN {name} = FALSE THEN '{verdict}'"
-        for name, verdict in (("complete", "truncated"), ("non_empty", "empty"), ("on_time", "late"))
-        if name in criteria
-    )
     again = (
-        f"CASE WHEN is_2xx AND {fits} THEN CASE WHEN {met} THEN 'usable' ELSE 'unknown' END "
-        f"WHEN NOT is_2xx OR attempt_verdict = 'abandoned' THEN attempt_verdict {unfit} END"
-    )
-    misses = ", ".join(f"'{name}'" for name in FALSE_SUCCESSES)
-    rank = (
-        f"CASE WHEN again = 'usable' THEN 1 WHEN again = 'unknown' THEN 2 WHEN again = 'abandoned' THEN 3 "
-        f"WHEN again IN ({misses}) THEN 4 ELSE 5 END"
+        f"CASE WHEN is_2xx AND {not_missed(criteria)} THEN CASE WHEN {met(criteria)} THEN 'usable' ELSE 'unknown' END "
+        f"WHEN NOT is_2xx OR attempt_verdict = 'abandoned' THEN attempt_verdict ELSE {missed_by(criteria)} END"
     )
     columns = (
         "row_id, request_key, request_id, request_started_us, request_start_known, end_known, ts_us, latency_ms, "
@@ -266,8 +254,9 @@ def _requests(settings: Settings, criteria: frozenset[str] | None) -> str:
         SELECT {columns}, again AS verdict FROM (
             SELECT {columns}, again, row_number() OVER (
                 PARTITION BY CASE WHEN of_request > 1 THEN request_key END, CASE WHEN of_request = 1 THEN row_id END
-                ORDER BY rank, CASE WHEN rank < 5 THEN ts_us END, CASE WHEN rank < 5 THEN nth ELSE -nth END) AS place
-            FROM (SELECT *, {rank} AS rank FROM (SELECT *, {again} AS again FROM all_events WHERE in_request AND {mine}))
+                ORDER BY {DECIDING_FIRST}) AS place
+            FROM (SELECT *, {rank_of('again')} AS rank
+                FROM (SELECT *, {again} AS again FROM all_events WHERE in_request AND {mine}))
         ) WHERE place = 1"""
 
 

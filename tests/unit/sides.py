@@ -12,7 +12,7 @@ from tests.ledgers import T0, jsonl
 from quietburn.analysis import Request, analyze, analyzing
 from quietburn.answers import VERDICTS
 from quietburn.compare import Common, Side, common_criteria, compare, take_side
-from quietburn.engine.derive import CRITERIA
+from quietburn.engine.verdicts import CRITERIA
 from quietburn.report.model import CriterionReport, Report
 from quietburn.report.verdict import ComparisonReport, DifferenceReport
 from quietburn.samples import AttemptCounts, RequestCounts

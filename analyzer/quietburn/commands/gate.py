@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quietburn.commands import options, verdicts
+from quietburn.engine.verdicts import CRITERIA
 from quietburn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from quietburn.config import Config
     from quietburn.gate import Asked, Required, Threshold
     from quietburn.report.verdict import GateReport
-
-_CRITERIA = ("on_time", "complete", "non_empty")
 
 
 class Undecided(StrEnum):
@@ -107,10 +106,10 @@ def _required(config: "Config", text: str | None) -> "Required | None":
     if text is None:
         return Required(tuple(config.gate.require), config.origin or "configuration") if config.gate.require else None
     names = [name.strip() for name in text.split(",") if name.strip()]
-    known = f"there are: {', '.join(_CRITERIA)}"
+    known = f"there are: {', '.join(CRITERIA)}"
     for name in names:
-        if name not in _CRITERIA:
-            raise UsageError(f"--require {name!r}: no such criterion{nearest(name, _CRITERIA)}; {known}.")
+        if name not in CRITERIA:
+            raise UsageError(f"--require {name!r}: no such criterion{nearest(name, CRITERIA)}; {known}.")
     if not names:
         raise UsageError(f"--require: names no criterion; {known}.")
     return Required(tuple(dict.fromkeys(names)), "--require")

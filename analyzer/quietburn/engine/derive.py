@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
+from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, met, missed_by, not_missed, rank_of
 from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.repeats import COUNTED_LINES, repeated_ids
 from quietburn.ledger.sql import literal
@@ -20,7 +21,6 @@ LENGTH_FINISH = ("length", "max_tokens")
 TOOL_FINISH = ("tool_calls", "tool_use", "function_call")
 MINUTE_US = 60_000_000
 HOUR_US = 3_600_000_000
-CRITERIA = ("on_time", "complete", "non_empty")
 _MEASURED_FROM = 0.5  # a criterion counts when it can be answered for half of the 2xx attempts
 
 DERIVED = {
@@ -308,21 +308,20 @@ def _coverage(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Cove
 
 def _attempt_verdict(coverage: Coverage) -> str:
     """Return the verdict that this attempt would give its request; the table of usable-answers.md."""
-    clauses = []
+    by_dialect: dict[str, str] = {}
     for dialect in coverage.answered:
         wanted = [c for c in CRITERIA if coverage.measured(dialect, c)]
         # Without a measured deadline nobody can call an answer usable.
-        met = " AND ".join(f"COALESCE({c}, FALSE)" for c in wanted) if "on_time" in wanted else "FALSE"
-        clauses.append(f"WHEN {literal(dialect)} THEN {met}")
-    all_met = f"CASE dialect {' '.join(clauses)} ELSE FALSE END" if clauses else "FALSE"
-    if len(clauses) == 1:
-        all_met = met
-    fits = "complete IS DISTINCT FROM FALSE AND non_empty IS DISTINCT FROM FALSE AND on_time IS DISTINCT FROM FALSE"
+        by_dialect[dialect] = met(wanted) if "on_time" in wanted else "FALSE"
+    clauses = " ".join(f"WHEN {literal(dialect)} THEN {condition}" for dialect, condition in by_dialect.items())
+    all_met = f"CASE dialect {clauses} ELSE FALSE END" if clauses else "FALSE"
+    if len(by_dialect) == 1:
+        ((_, all_met),) = by_dialect.items()
     return f"""CASE WHEN NOT in_request THEN NULL
-        WHEN is_2xx AND {fits} THEN CASE WHEN {all_met} THEN 'usable' ELSE 'unknown' END
+        WHEN is_2xx AND {not_missed(CRITERIA)} THEN CASE WHEN {all_met} THEN 'usable' ELSE 'unknown' END
         WHEN COALESCE(client_closed OR status = 499, status = 499, FALSE)
              AND NOT COALESCE(ts_us > request_deadline_us, FALSE) THEN 'abandoned'
-        WHEN is_2xx THEN CASE WHEN complete = FALSE THEN 'truncated' WHEN non_empty = FALSE THEN 'empty' ELSE 'late' END
+        WHEN is_2xx THEN {missed_by(CRITERIA)}
         WHEN COALESCE(decision = 'reject', FALSE) OR COALESCE(status = 429, FALSE)
              OR COALESCE(status = 503 AND reason IS NOT NULL, FALSE) THEN 'refused'
         WHEN status BETWEEN 400 AND 499 AND status NOT IN (408, 425, 429, 499) THEN 'invalid'
@@ -332,17 +331,14 @@ def _attempt_verdict(coverage: Coverage) -> str:
 
 def _decide_requests(connection: duckdb.DuckDBPyConnection) -> None:
     """Make `decided`: for attempts of requests that have several, the verdict and who gives it."""
-    rank = """CASE attempt_verdict WHEN 'usable' THEN 1 WHEN 'unknown' THEN 2 WHEN 'abandoned' THEN 3
-        WHEN 'truncated' THEN 4 WHEN 'empty' THEN 4 WHEN 'late' THEN 4 ELSE 5 END"""
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE decided AS
         WITH ranked AS (
-            SELECT row_id, request_key, attempt_verdict, is_2xx, nth, ts_us, {rank} AS rank
+            SELECT row_id, request_key, attempt_verdict, is_2xx, nth, ts_us, {rank_of('attempt_verdict')} AS rank
             FROM judged WHERE in_request AND of_request > 1
         ),
         ordered AS (
-            SELECT *, row_number() OVER (PARTITION BY request_key ORDER BY rank,
-                CASE WHEN rank < 5 THEN ts_us END, CASE WHEN rank < 5 THEN nth ELSE -nth END) AS place,
+            SELECT *, row_number() OVER (PARTITION BY request_key ORDER BY {DECIDING_FIRST}) AS place,
                 max(CASE WHEN is_2xx THEN 1 ELSE 0 END) OVER (PARTITION BY request_key) = 1 AS request_has_2xx
             FROM ranked
         )
