@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from quietburn.checks import plain, unmeasured
-from quietburn.report.text import percent
 from quietburn.report.verdict import CheckReport
+from quietburn.report.words import percent
 from quietburn.samples import AcceptanceFacts
 
 ADVICE = "Acceptance failed: halve the cap before anything else is changed."

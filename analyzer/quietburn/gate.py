@@ -20,7 +20,6 @@ from quietburn.engine.verdicts import FALSE_SUCCESSES
 from quietburn.errors import ExitStatus, UsageError
 from quietburn.intervals import Clustered, Estimate
 from quietburn.report.model import Report
-from quietburn.report.text import counted, percent
 from quietburn.report.verdict import (
     CheckReport,
     GateReport,
@@ -31,7 +30,7 @@ from quietburn.report.verdict import (
     RuleReport,
     Verdict,
 )
-from quietburn.report.words import CRITERION, POINTS, amount, interval, signed
+from quietburn.report.words import CRITERION, POINTS, amount, counted, interval, percent, signed
 from quietburn.samples import AcceptanceFacts
 
 DEFAULT_INVALID_RISE = 0.01

@@ -8,8 +8,8 @@ import re
 
 from quietburn.report import words
 from quietburn.report.printable import printable
-from quietburn.report.text import percent
 from quietburn.report.verdict import ComparisonReport, DifferenceReport, GateReport, ModelsReport, Standing, Verdict
+from quietburn.report.words import percent
 
 MARKERS = {"gate": "<!-- quietburn gate -->", "compare": "<!-- quietburn compare -->"}
 MOST_LINES = 25

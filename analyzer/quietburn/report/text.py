@@ -8,17 +8,12 @@ from rich.text import Text
 
 from quietburn.report.model import FindingReport, LedgerReport, RatesReport, Report
 from quietburn.report.printable import printable
+from quietburn.report.words import REASON, counted, criteria, interval, number, percent, usable
 
 _SHOWN_LINES = 8
 _SHOWN_QUARANTINE = 10
 _BAR_CELLS = 24
-_LABELS = {
-    "late": "late", "truncated": "truncated", "empty": "empty", "unknown": "can't be told",
-    "abandoned": "abandoned", "refused": "refused", "failed": "failed", "invalid": "caller's fault",
-}
 _SEVERITY_STYLE = {"page": "bold red", "ticket": "bold yellow", "info": "bold blue"}
-_UNKNOWN = "-"
-_CRITERION = {"on_time": "on time", "complete": "complete", "non_empty": "non-empty"}
 Lines = Iterator[Text]
 
 
@@ -48,29 +43,6 @@ def _plain(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style)
 
 
-def percent(share: float | None) -> str:
-    """Return a share as a percentage, or a dash where it can't be measured."""
-    if share is None:
-        return _UNKNOWN
-    digits = 1 if 0.001 <= share <= 0.999 or share in (0, 1) else 3
-    return f"{share * 100:.{digits}f} %"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 line`, `1,012 lines`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def number(value: float | None) -> str:
-    """Return a number for people: thousands apart, at most three decimals."""
-    if value is None:
-        return _UNKNOWN
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = f"{value:,.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:,.1f}".removesuffix(".0")
-    return text or "0"
-
-
 def _head(ledger: LedgerReport) -> Lines:
     names = ", ".join(f"{f.path} ({f.dialect})" for f in ledger.files[:3])
     more = f" and {len(ledger.files) - 3} more files" if len(ledger.files) > 3 else ""
@@ -83,30 +55,20 @@ def _two_rates(rates: RatesReport) -> Lines:
     yield Text("  Success rate   ") + Text(f"{percent(rates.success_rate):>9}", style="bold") + _plain(
         f"   {rates.successes:,} of {rates.attempts:,} attempts answered 2xx (what a dashboard shows)"
     )
-    yield Text("  Usable rate    ") + Text(f"{percent(rates.usable_rate):>9}", style="bold") + _plain(_usable_words(rates))
+    yield Text("  Usable rate    ") + Text(f"{percent(rates.usable_rate):>9}", style="bold") + _plain(
+        f"   {_usable_words(rates)}"
+    )
     if rates.requests:
-        yield _plain("  " + " " * 27 + _criteria_words(rates), "dim")
+        yield _plain("  " + " " * 27 + criteria(rates), "dim")
 
 
 def _usable_words(rates: RatesReport) -> str:
     if not rates.requests:
-        return "   no caller asked for anything"
+        return "no caller asked for anything"
     if rates.usable_rate is None:
-        if rates.usable_rate_bounds is None:
-            return "   no valid request"
-        return f"   can't be measured; at most {percent(rates.usable_rate_bounds[1])} of {rates.valid:,} valid requests"
-    words = f"   {rates.usable:,} of {rates.valid:,} valid requests got a usable answer"
-    if rates.usable_rate_interval95:
-        low, high = rates.usable_rate_interval95
-        words += f" [{percent(low)} to {percent(high)}]"
-    return words
-
-
-def _criteria_words(rates: RatesReport) -> str:
-    measured = [_CRITERION[name] for name, c in rates.criteria.items() if c.measured]
-    left = [f"{_CRITERION[n]} ({percent(c.coverage)} known)" for n, c in rates.criteria.items() if not c.measured]
-    words = "usable here means: " + (", ".join(measured) or "nothing that is measured")
-    return words + (f". Not measured: {', '.join(left)}" if left else "")
+        return usable(rates)
+    between = f" {interval(rates.usable_rate_interval95)}" if rates.usable_rate_interval95 else ""
+    return f"{usable(rates)} got a usable answer{between}"
 
 
 def _waterfall(rates: RatesReport) -> Lines:
@@ -117,13 +79,13 @@ def _waterfall(rates: RatesReport) -> Lines:
     yield _bar("answered 2xx", rates.requests_with_2xx, rates.requests)
     for name in ("late", "truncated", "empty", "unknown"):
         if rates.verdicts[name]:
-            yield _bar(f"- {_LABELS[name]}", rates.verdicts[name], rates.requests)
+            yield _bar(f"- {REASON[name]}", rates.verdicts[name], rates.requests)
     if rates.abandoned_with_2xx:
         yield _bar("- abandoned", rates.abandoned_with_2xx, rates.requests)
     yield _bar("= usable", rates.usable, rates.requests, "bold green")
     others = {name: rates.verdicts[name] for name in ("refused", "failed", "invalid")}
     others["abandoned"] = rates.verdicts["abandoned"] - rates.abandoned_with_2xx
-    told = ", ".join(f"{_LABELS[name]} {count:,}" for name, count in others.items() if count)
+    told = ", ".join(f"{REASON[name]} {count:,}" for name, count in others.items() if count)
     if told:
         yield _plain(f"    no 2xx at all: {told}", "dim")
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from quietburn.report import words
 from quietburn.report.printable import printable
-from quietburn.report.text import percent
 from quietburn.report.verdict import CheckReport, ComparisonReport, DifferenceReport, GateReport, ModelsReport, SideReport
+from quietburn.report.words import percent
 
 _WIDTH = 110
 _INDENT = " " * 19

@@ -1,7 +1,6 @@
-"""Numbers and names as the results of `gate` and `compare` put them."""
+"""Numbers and names as every text of ours puts them."""
 
 from quietburn.report.model import RatesReport
-from quietburn.report.text import percent
 from quietburn.report.verdict import DifferenceReport, GateReport, ModelsReport, NotUsable, Verdict
 
 CRITERION = {"on_time": "on time", "complete": "complete", "non_empty": "non-empty"}
@@ -9,7 +8,31 @@ REASON = {
     "late": "late", "truncated": "truncated", "empty": "empty", "unknown": "can't be told",
     "abandoned": "abandoned", "refused": "refused", "failed": "failed", "invalid": "caller's fault",
 }
+UNKNOWN = "-"
 POINTS = "points"  # a share's difference: 0.01 is one
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage, or a dash where it can't be measured."""
+    if share is None:
+        return UNKNOWN
+    digits = 1 if 0.001 <= share <= 0.999 or share in (0, 1) else 3
+    return f"{share * 100:.{digits}f} %"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 line`, `1,012 lines`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def number(value: float | None) -> str:
+    """Return a number for people: thousands apart, at most three decimals."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:,.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:,.1f}".removesuffix(".0")
+    return text or "0"
 
 
 def amount(value: float, unit: str) -> str:
@@ -27,7 +50,7 @@ def signed(value: float, unit: str) -> str:
 def level(value: float | None, unit: str) -> str:
     """Return a number that is no difference: a share as a percentage."""
     if value is None:
-        return "-"
+        return UNKNOWN
     return percent(value) if unit == POINTS else amount(value, unit)
 
 
