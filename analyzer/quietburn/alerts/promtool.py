@@ -11,9 +11,11 @@ from pathlib import Path
 from quietburn.errors import QuietburnError
 
 _FAILED = re.compile(
-    r'^\s*expr: "(?P<expr>.*)", time: (?P<time>[0-9hms.]+),\n\s*exp: ?(?P<exp>.*)\n\s*got: ?(?P<got>.*)$', re.MULTILINE
+    r'^\s*expr: "(?P<expr>.*)", time: (?P<time>[^,]+),\n\s*exp: ?(?P<exp>.*)\n\s*got: ?(?P<got>.*)$', re.MULTILINE
 )
-_TIME = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+# As Prometheus writes durations: whole years and weeks, then days and less.
+_TIME = re.compile(r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_TIME_UNITS_S = (365 * 86_400, 7 * 86_400, 86_400, 3600, 60, 1)
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _SET = re.compile(r'\{((?:[^"{}]|"(?:[^"\\]|\\.)*")*)\}')
 
@@ -88,8 +90,9 @@ def _differences(output: str) -> Iterator[Difference]:
 
 def _minutes(text: str) -> int:
     match = _TIME.fullmatch(text)
-    hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
-    return hours * 60 + minutes + seconds // 60
+    if match is None:
+        raise PromtoolError(f"promtool names a time that can't be read: {text!r}")
+    return sum(int(part or 0) * unit for part, unit in zip(match.groups(), _TIME_UNITS_S, strict=True)) // 60
 
 
 def _label_sets(text: str) -> Iterable[LabelSet]:
