@@ -25,7 +25,7 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq,
 }
-_AGGREGATE: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "max": max, "min": min}
+_AGGREGATE: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "max": max, "min": min, "count": len}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import promql_parser as promql
 
 from quietburn.alerts.promql import bound_expression
 from quietburn.alerts.promtool import run_tests
-from quietburn.alerts.prove import Subject, Verdict, flagged_by_subject, frames, prove, series_for, window_grade
+from quietburn.alerts.prove import Subject, Verdict, alert_minutes, frames, prove, reach_minutes, series_for
 from quietburn.alerts.rules import AlertRule, Group, Options, alerts_of, alerts_yaml
 from quietburn.alerts.series import Frame, Series, stepped_values
 from quietburn.alerts.templates import rendered
@@ -62,7 +62,7 @@ class Opened:
     @cached_property
     def frames(self) -> list[Frame]:
         """The spans that are judged."""
-        return frames(self.engine, self.rule.longest_window)
+        return frames(self.engine, reach_minutes(self.rule, self.alerts))
 
     def series(self, frame: Frame) -> list[Series]:
         """Return the series that the alerts select, made once for each span."""
@@ -72,9 +72,9 @@ class Opened:
 
     @cached_property
     def flagged(self) -> list[dict[Subject, list[int]]]:
-        """The classifier's flagged minutes by subject, for each alert."""
-        grades = [window_grade(self.rule, grade) for grade in self.rule.alert.grades]
-        return [flagged_by_subject(self.engine, self.rule, grade, self.values, self.reduction) for grade in grades]
+        """The minutes by subject in which each alert should hold."""
+        grades = self.rule.alert.grades
+        return [alert_minutes(self.engine, self.rule, grade, self.values, self.reduction) for grade in grades]
 
     def prove(self, offset: int = 0) -> list[Verdict]:
         """Judge the alerts by the real promtool."""

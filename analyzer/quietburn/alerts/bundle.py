@@ -7,7 +7,7 @@ from pathlib import Path
 from quietburn.alerts.companions import companion_groups, companion_tests
 from quietburn.alerts.firing import runs
 from quietburn.alerts.promtool import check_rules, run_tests
-from quietburn.alerts.prove import Expected, expect, flagged_by_subject, frames, series_for, window_grade
+from quietburn.alerts.prove import Expected, alert_minutes, expect, frames, reach_minutes, series_for
 from quietburn.alerts.rules import Group, Options, alerts_of, alerts_yaml, build_groups
 from quietburn.alerts.runbook import runbook_pages
 from quietburn.alerts.series import Frame, stepped_values
@@ -139,10 +139,8 @@ def _tests_of(rule: Rule, values: Values, path: Path, kind: str, options: Option
         engine.load([LedgerFile(path.name, path)])
         engine.prepare(Settings())
         reduction = reduce_to_minutes(engine, [(rule, values)])
-        flagged = [
-            flagged_by_subject(engine, rule, window_grade(rule, grade), values, reduction) for grade in rule.alert.grades
-        ]
-        for number, frame in enumerate(frames(engine, rule.longest_window), start=1):
+        flagged = [alert_minutes(engine, rule, grade, values, reduction) for grade in rule.alert.grades]
+        for number, frame in enumerate(frames(engine, reach_minutes(rule, alerts)), start=1):
             judged = [
                 expect(alert, grade, minutes, frame)
                 for alert, grade, minutes in zip(alerts, rule.alert.grades, flagged, strict=True)

@@ -7,7 +7,9 @@ from decimal import Decimal
 from quietburn.alerts.metrics import canonical_bound
 from quietburn.ruleset.load import Values
 
-_PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)(:le)?")
+_PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)(:le|:h)?")
+_RANGE = re.compile(r"\[([1-9][0-9]*)([smh])\]")
+_UNIT_S = {"s": 1, "m": 60, "h": 3600}
 _METRIC = re.compile(r"\bquietburn_[a-z0-9_]+")
 _BOUND = re.compile(r'\ble="([^"]+)"')
 _IN_DESCRIPTION = re.compile(r"<<([a-z][a-z0-9_]*)>>")
@@ -24,15 +26,29 @@ def promql_number(value: float) -> str:
 
 
 def bound_expression(expression: str, values: Values) -> str:
-    """Put the parameters' numbers into an expression; `$name:le` is a bucket bound in seconds."""
+    """Put the parameters' numbers into an expression.
+
+    `$name:le` is a bucket bound in seconds, `$name:h` a duration of so many hours.
+    """
 
     def put(match: re.Match[str]) -> str:
         number = values[match[1]].number
         if number is None:
             raise ValueError(f"parameter {match[1]!r} has no number")
-        return canonical_bound(number) if match[2] else promql_number(number)
+        return {None: promql_number, ":le": canonical_bound, ":h": _hours}[match[2]](number)
 
     return _PARAMETER.sub(put, expression.strip())
+
+
+def _hours(number: float) -> str:
+    """Return hours as a duration of Prometheus, which has no fractions."""
+    return f"{int(number)}h" if number == int(number) else f"{round(number * 3600)}s"
+
+
+def longest_range_s(expressions: Iterable[str]) -> int:
+    """Return the longest range of bound expressions in seconds; 0 where there is none."""
+    ranges = [int(n) * _UNIT_S[unit] for expression in expressions for n, unit in _RANGE.findall(expression)]
+    return max(ranges, default=0)
 
 
 def described(text: str, values: Values) -> str:

@@ -1,15 +1,17 @@
 """The proof: an alert fires in the minutes in which the classifier says so, and only then.
 
 The ledger becomes promtool input; expected are the classifier's flagged minutes put through
-`for` and `keep_firing_for`; the real promtool judges every minute.
+`for` and `keep_firing_for`; the real promtool judges every minute. Where an alert has minutes of
+its own, they stand in the place of the flagged ones.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from quietburn.alerts.events import events_of
 from quietburn.alerts.firing import firing_minutes, runs
-from quietburn.alerts.promql import bounds_in, metrics_in
+from quietburn.alerts.promql import bounds_in, longest_range_s, metrics_in
 from quietburn.alerts.promtool import LabelSet, run_tests
 from quietburn.alerts.rules import AlertRule, Group, Options, alerts_of, alerts_yaml, firing_labels
 from quietburn.alerts.series import Frame, Series, held_values, ledger_series
@@ -18,7 +20,7 @@ from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction
 from quietburn.episodes import flagged_rows
 from quietburn.ruleset.alert import AlertGrade, seconds
-from quietburn.ruleset.load import Values
+from quietburn.ruleset.load import Values, bind
 from quietburn.ruleset.model import Grade, Rule
 
 _SETTLES = 20  # minutes within which `for` and `keep_firing_for` have forgotten what was before
@@ -100,8 +102,23 @@ def flagged_by_subject(
 ) -> dict[Subject, list[int]]:
     """Return the minutes in which one grade of a rule is flagged, whatever other grades say."""
     alone = rule.with_grades((grade,))
+    return _by_subject(rule, flagged_rows(engine, alone, values, reduction))
+
+
+def alert_minutes(
+    engine: Engine, rule: Rule, alert: AlertGrade, values: Values, reduction: Reduction
+) -> dict[Subject, list[int]]:
+    """Return the minutes in which an alert's expression should hold: its own, else those flagged by its grade."""
+    if alert.minutes is None:
+        return flagged_by_subject(engine, rule, window_grade(rule, alert), values, reduction)
+    ordered = ", ".join([*rule.rule.subject, "minute"])
+    sql = f"SELECT {ordered} FROM ({bind(alert.minutes, values)}) ORDER BY {ordered}"
+    return _by_subject(rule, engine.select(sql).to_pylist())
+
+
+def _by_subject(rule: Rule, rows: Iterable[dict[str, Any]]) -> dict[Subject, list[int]]:
     found: dict[Subject, list[int]] = {}
-    for row in flagged_rows(engine, alone, values, reduction):
+    for row in rows:
         subject = tuple((key, row[key]) for key in rule.rule.subject if row[key] != "")
         found.setdefault(subject, []).append(row["minute"])
     return found
@@ -119,12 +136,12 @@ def prove(
     options = Options()
     alerts = alerts or alerts_of(rule, values, options)
     expected = [
-        (alert, grade, flagged_by_subject(engine, rule, window_grade(rule, grade), values, reduction))
+        (alert, grade, alert_minutes(engine, rule, grade, values, reduction))
         for alert, grade in zip(alerts, rule.alert.grades, strict=True)
     ]
     outcomes: dict[int, list[frozenset[tuple[Subject, int]]]] = {index: [] for index in range(len(alerts))}
     wanted: dict[int, list[frozenset[tuple[Subject, int]]]] = {index: [] for index in range(len(alerts))}
-    for frame in frames(engine, rule.longest_window):
+    for frame in frames(engine, reach_minutes(rule, alerts)):
         judged = [expect(alert, grade, flagged, frame) for alert, grade, flagged in expected]
         for index, (want, got) in enumerate(_judge(engine, rule, values, judged, frame, offset, keep)):
             wanted[index].append(want)
@@ -136,6 +153,11 @@ def prove(
         )
         for index, (alert, _, flagged) in enumerate(expected)
     ]
+
+
+def reach_minutes(rule: Rule, alerts: Iterable[AlertRule]) -> int:
+    """Return how far back a rule's windows and its alerts' ranges look, in whole minutes."""
+    return max(rule.longest_window, -(-longest_range_s(alert.expr for alert in alerts) // 60))
 
 
 def window_grade(rule: Rule, alert: AlertGrade) -> Grade:

@@ -35,12 +35,17 @@ class AlertGrade(_Frozen):
     """The alert for one grade of a rule.
 
     `expr` is PromQL over the metrics contract; `$name` stands for a parameter as a number,
-    `$name:le` for a bucket bound of that many milliseconds in seconds. `description` is
-    Prometheus's template; `<<name>>` stands for a parameter.
+    `$name:le` for a bucket bound of that many milliseconds in seconds, `[$name:h]` for a range of
+    that many hours. `description` is Prometheus's template; `<<name>>` stands for a parameter.
+
+    `minutes` is one SELECT over `events` that returns the subject's columns and the minutes in
+    which `expr` should hold, where these are fewer than the rule's flagged ones: a rule that reads
+    the whole ledger may flag a minute for what came after it, and an alert can't.
     """
 
     severity: Severity
     expr: str
+    minutes: str | None = None
     hold: Duration = Field(alias="for")
     keep_firing_for: Duration
     description: str = Field(max_length=500)

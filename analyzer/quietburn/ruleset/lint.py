@@ -62,6 +62,9 @@ def _statements(rule: Rule, values: Values) -> Iterator[tuple[str, str]]:
         if rule.classify.suspects:
             yield "classify.suspects", bind(rule.classify.suspects, values)
         yield "classify.sql", bind(rule.classify.sql, values)
+    for place, alert in enumerate(rule.alert.grades):
+        if alert.minutes:
+            yield f"alert.grades[{place}].minutes", bind(alert.minutes, values)
     expressions = {f"minutes.{name}": text for name, text in rule.minutes.items()}
     expressions |= {f"events.{name}": text for name, text in rule.events.items()}
     expressions |= {f"window.observed.{name}": text for name, text in rule.window_observed.items()}

@@ -245,11 +245,11 @@ class Rule(_Frozen):
 
     @cached_property
     def expressions(self) -> tuple[str, ...]:
-        """Return every SQL expression of the rule, and its alerts' PromQL."""
+        """Return every SQL expression of the rule, and its alerts' PromQL and minutes."""
         measure = [self.finding.measure] if self.finding.measure else []
         select = self.classify.selects if self.classify else [self.evidence]
         flags = [grade.flag for grade in self.grades]
-        alerts = [grade.expr for grade in self.alert.grades]
+        alerts = [text for grade in self.alert.grades for text in (grade.expr, grade.minutes) if text]
         counted = (*self.reduced_columns.values(), *self.minute_columns.values())
         return (*counted, *flags, *self.window_observed.values(), *select, *measure, *alerts)
 
