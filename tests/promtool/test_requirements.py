@@ -30,7 +30,7 @@ from tests.promtool.syntax import (
 )
 
 from quietburn.alerts.metrics import COUNTERS, GAUGES, HISTOGRAMS
-from quietburn.alerts.promql import promql_number
+from quietburn.alerts.promql import bound_expression, longest_range_s, promql_number
 from quietburn.alerts.promtool import check_rules
 from quietburn.alerts.rules import Options, alerts_yaml, build_groups
 from quietburn.alerts.runbook import runbook_pages
@@ -38,6 +38,7 @@ from quietburn.alerts.series import STEP_S
 from quietburn.alerts.templates import comment
 from quietburn.analysis import Request, analyzing, configured_rules
 from quietburn.config import Config
+from quietburn.ruleset.load import Value
 
 BARE = Options()
 FULL = Options(
@@ -397,6 +398,15 @@ def test_numbers_from_a_thousand_on_are_written_with_an_exponent(text: str) -> N
 def test_a_number_is_written_exactly(number: float, written: str) -> None:
     assert promql_number(number) == written
     assert float(written) == number
+
+
+@pytest.mark.parametrize(("hours", "written", "length"), [(6, "[6h]", 21_600), (6.5, "[23400s]", 23_400), (0.25, "[900s]", 900)])
+def test_hours_are_written_as_a_range_that_prometheus_reads(hours: float, written: str, length: int) -> None:
+    bound = bound_expression("increase(quietburn_requests_total[$seen:h])", {"seen": Value(hours, "--set")})
+
+    assert bound == f"increase(quietburn_requests_total{written})"
+    assert longest_range_s([bound, "increase(quietburn_requests_total[1m])"]) == length
+    assert promql.parse(bound)
 
 
 def test_every_selector_names_a_metric_of_the_contract_or_a_recording_rule_of_its_group(text: str) -> None:
