@@ -1,8 +1,4 @@
-"""A healthy stretch of a day with a fault planted into it, analyzed by every rule.
-
-The stretch goes from three in the night to half past one: it has a quiet node, a deploy and the
-busy hours, and costs a third of the whole day.
-"""
+"""A healthy day with a fault planted into it, analyzed by every rule."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +7,6 @@ from pathlib import Path
 
 from fixtures.days.faults import FAULTS
 from fixtures.days.healthy import Event, healthy_day
-from fixtures.days.planting import ended
 
 from quietburn.analysis import Request, analyze
 from quietburn.report.model import FindingReport, Report
@@ -19,7 +14,6 @@ from quietburn.ruleset.severity import Severity
 from tests.days.test_healthy_day import CONFIG
 
 SEED = 1
-_FROM_S, _UNTIL_S = 3 * 3600, 13 * 3600 + 1800
 
 
 @dataclass(frozen=True)
@@ -47,15 +41,15 @@ class Found:
 
 
 @cache
-def _stretch() -> tuple[list[Event], list[str]]:
+def _healthy() -> tuple[list[Event], list[str]]:
     """Return the healthy events and their lines; nobody may change them."""
-    events = [event for event in healthy_day(SEED) if _FROM_S <= ended(event) < _UNTIL_S]
+    events = healthy_day(SEED)
     return events, [json.dumps(event) for event in events]
 
 
 def planted_day(rule_id: str | None, folder: Path) -> Found:
-    """Plant a rule's fault into the stretch, write it, and analyze it; None plants nothing."""
-    healthy, lines = _stretch()
+    """Plant a rule's fault into the day, write it, and analyze it; None plants nothing."""
+    healthy, lines = _healthy()
     events = [dict(event) for event in healthy]
     unchanged = {id(event): place for place, event in enumerate(events)}
     kept = list(events)  # an event that a fault removes must live on, or another could get its id
