@@ -12,7 +12,12 @@ def event_label(name: str) -> str:
 
 
 def events_of(rule: Rule, values: Values) -> tuple[Count, ...]:
-    """Return what a rule counts: each predicate of `[events]`, or what its SELECT returns."""
+    """Return what a rule counts: each predicate of `[events]`, or what its SELECT returns of `events` alone.
+
+    A gateway counts event by event: what a SELECT finds only beside `minutes` or `suspects`, it can't.
+    """
+    if rule.classify and (rule.minutes or rule.classify.suspects):
+        return ()
     if rule.classify:
         source = f"({hits_select(rule, values)})"
         return (Count("TRUE", fixed=(("rule", rule.classify.event),), source=source),)

@@ -109,6 +109,7 @@ def _bound(rule: Rule, values: Values, columns: set[str]) -> list[str]:
         made.append(f"SELECT minute{minutes} FROM events GROUP BY minute")
         measure = bind(rule.finding.measure, values) if rule.finding.measure else "NULL"
         made.append(f"SELECT {measure} FROM events WHERE {bind(rule.evidence, values)}")
+    made += [bind(grade.minutes, values) for grade in rule.alert.grades if grade.minutes]
     rolled = ", ".join(f"{name} DOUBLE" for name in rule.rolled)
     over_windows = [*(grade.flag for grade in rule.grades), *rule.window_observed.values()]
     made.append(f"CREATE TABLE windows (grade INTEGER, {rolled})")
