@@ -15,7 +15,7 @@ from quietburn.alerts.rules import Options
 from quietburn.analysis import Request, analyzing
 
 ROOT = Path(__file__).resolve().parents[2]
-NIGHT = str(ROOT / "fixtures" / "ledgers" / "night.jsonl")
+NIGHT = str(ROOT / "fixtures" / "ledgers" / "short_night.jsonl")
 ONE = ("--only", "late-but-200")
 PAGE = "runbook/LLMGatewayLateBut200.md"
 PAGES = [PAGE, "runbook/LLMGatewayLedgerSilent.md", "runbook/LLMGatewayUsableAnswersBurn.md", "runbook/README.md"]
@@ -85,7 +85,7 @@ def test_with_a_ledger_the_header_names_it_and_its_span(tmp_path: Path) -> None:
 
     assert done.err == "quietburn: 8 files in out, proven by promtool.\n"
     header = (tmp_path / "out" / "alerts.yaml").read_text(encoding="utf-8").splitlines()[1]
-    assert header.startswith(f"# Numbers that the ledger settles are taken from it: {NIGHT} (2026-09-06T22:00:05")
+    assert header.startswith(f"# Numbers that the ledger settles are taken from it: {NIGHT} (2026-09-06T20:00:00")
     assert header.endswith("Z).")
 
 
@@ -335,10 +335,13 @@ def test_the_written_tests_pass_by_promtool_as_they_lie_there(tmp_path: Path, re
 
 @pytest.mark.usefixtures("real_promtool")
 def test_backtest_tells_pages_and_minutes_of_the_night_by_rule(tmp_path: Path) -> None:
-    """From 01:00 answers are late for ten minutes, one every 25 s.
+    """Callers leave in two stretches of the night, as the labs' own callers counted (docs/drills.md).
 
-    The fifth ends in the minute before 01:03, at 01:13 the window still holds five: 11 minutes flagged. The
-    page waits two (01:05) and stays five longer (01:18): 14 minutes. The ticket needs three, and the hour drains.
+    Two crowds: 31 of 32 left at 20:45, and again at 20:46. All had an answer within their minute, so a window of
+    five minutes holds at least five of them from 20:46 to 20:51: 6 minutes flagged. The page waits two (20:48) and
+    stays five longer (20:56): 9 minutes. A slow backend: 8 of 8 left at 21:30:00, 21:30:45, 21:31:30 and 21:32:15,
+    three seconds before their answers. Flagged from 21:31 to 21:37: 7 minutes; firing from 21:33 to 21:42: 10. Between
+    them, a gateway with a bound loses 2 of its 32 callers at 21:00 and 21:01, which is under the five of a page.
     """
     table, printed = run_all(tmp_path, [
         ("backtest", NIGHT, "--only", "late-but-200", "--only", "saturation"), ("backtest", NIGHT, *ONE, "--format", "json"),
@@ -347,25 +350,25 @@ def test_backtest_tells_pages_and_minutes_of_the_night_by_rule(tmp_path: Path) -
     assert (table.status, table.err) == (0, "")
     rows = [line.split() for line in table.out.splitlines()]
     assert " ".join(rows[0]) == "rule severity pages a night flagged min firing min matched missed false"
-    assert ["late-but-200", "critical", "1", "1", "11", "14", "14", "0", "0"] in rows
+    assert ["late-but-200", "critical", "2", "2", "13", "19", "19", "0", "0"] in rows
     assert ["saturation", "critical", "0", "0", "0", "0", "0", "0", "0"] in rows
     assert "over 1 night, by promtool; minutes are summed over subjects" in table.out
     assert (printed.status, printed.err) == (0, "")
     page, ticket = printed.report["alerts"]
     assert page == {
-        "rule": "late-but-200", "severity": "critical", "pages": 1, "pages_a_night": 1, "minutes_flagged": 11,
-        "minutes_firing": 14, "matched": 14, "missed": 0, "false": 0,
+        "rule": "late-but-200", "severity": "critical", "pages": 2, "pages_a_night": 2, "minutes_flagged": 13,
+        "minutes_firing": 19, "matched": 19, "missed": 0, "false": 0,
     }
     assert (ticket["severity"], ticket["pages"], ticket["missed"], ticket["false"]) == ("warning", 1, 0, 0)
 
 
 @pytest.mark.usefixtures("real_promtool")
 def test_backtest_answers_how_often_another_number_would_have_paged(tmp_path: Path) -> None:
-    # Twelve answers end in five minutes, thirteen at most.
-    done = run(tmp_path, "backtest", NIGHT, *ONE, "--set", "late-but-200.min_late=14", "--format", "json")
+    # The two crowds leave 62 late answers in five minutes, the slow backend 32.
+    done = run(tmp_path, "backtest", NIGHT, *ONE, "--set", "late-but-200.min_late=33", "--format", "json")
 
     assert done.status == 0
-    assert {alert["severity"]: alert["pages"] for alert in done.report["alerts"]} == {"critical": 0, "warning": 1}
+    assert {alert["severity"]: alert["pages"] for alert in done.report["alerts"]} == {"critical": 1, "warning": 1}
 
 
 @pytest.mark.usefixtures("real_promtool")
@@ -413,13 +416,13 @@ def test_backtest_with_a_promtool_that_cannot_evaluate_is_no_pass(tmp_path: Path
 # The example in docs/
 
 REGENERATE = (
-    "quietburn alerts fixtures/ledgers/night.jsonl --out /tmp/example && "
+    "quietburn alerts fixtures/ledgers/demo_night.jsonl --out /tmp/example && "
     "cp /tmp/example/alerts.yaml docs/example/ && cp /tmp/example/runbook/LLMGatewayLateBut200.md docs/example/runbook/"
 )
 
 
 def test_the_example_in_docs_is_what_the_night_gives(tmp_path: Path, without_promtool: dict[str, str]) -> None:
-    command = ("alerts", "fixtures/ledgers/night.jsonl", "--out", str(tmp_path / "out"), "--unproven")
+    command = ("alerts", "fixtures/ledgers/demo_night.jsonl", "--out", str(tmp_path / "out"), "--unproven")
     done = run(ROOT, *command, env=without_promtool)
     assert done.status == 0, done.err
     example = ROOT / "docs" / "example"

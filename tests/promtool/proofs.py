@@ -26,7 +26,7 @@ from quietburn.ruleset.model import Rule
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "fixtures" / "rules"
-NIGHT = ROOT / "fixtures" / "ledgers" / "night.jsonl"
+NIGHT = ROOT / "fixtures" / "ledgers" / "short_night.jsonl"
 
 
 @cache
