@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.cli.warm import Left, warm_server
 from tests.missing import unavailable
 
 QUIETBURN = [sys.executable, "-m", "quietburn"]
 T0 = 1_788_833_640  # 2026-09-08T02:14:00Z
 _TIMEOUT_S = 120
-_UNSET = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "PYTHONIOENCODING", "TZ", "PYTHONWARNINGS")
+_UNSET = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "PYTHONIOENCODING", "TZ", "PYTHONWARNINGS", "PYTEST_CURRENT_TEST")
 _PR_CAPBSET_DROP = 24
 _FILE_RIGHTS = (1, 2)  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: what lets root pass over permissions
 
@@ -44,12 +45,24 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def run(cwd: Path, *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> Done:
-    """Run the command in a folder; what it prints must be UTF-8."""
+    """Run the command in a folder; what it prints must be UTF-8.
+
+    Forked where it can be: most of a short call's time is imports.
+    """
+    asked = env or environment()
+    server = warm_server(asked)
+    if server is not None:
+        return _done(server.call(cwd, arguments, stdin, asked.get("PATH", ""), _TIMEOUT_S))
+    return run_started(cwd, *arguments, stdin=stdin, env=asked)
+
+
+def run_started(cwd: Path, *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> Done:
+    """Run the command as `run` does, by an interpreter that is started for this call."""
     done = subprocess.run(
         [*QUIETBURN, *arguments], cwd=cwd, input=stdin, capture_output=True, timeout=_TIMEOUT_S, check=False,
         env=env or environment(),
     )
-    return _done(done)
+    return _done(Left(done.returncode, done.stdout, done.stderr))
 
 
 def run_all(cwd: Path, calls: Sequence[Sequence[str]]) -> list[Done]:
@@ -66,11 +79,11 @@ def run_without_rights(cwd: Path, *arguments: str) -> Done:
         [*QUIETBURN, *arguments], cwd=cwd, input=b"", capture_output=True, timeout=_TIMEOUT_S, check=False,
         env=environment(), preexec_fn=_give_up_rights if os.geteuid() == 0 else None,
     )
-    return _done(done)
+    return _done(Left(done.returncode, done.stdout, done.stderr))
 
 
-def _done(done: subprocess.CompletedProcess[bytes]) -> Done:
-    return Done(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+def _done(left: Left) -> Done:
+    return Done(left.status, left.out.decode("utf-8"), left.err.decode("utf-8"))
 
 
 def _can_give_up_rights() -> bool:
