@@ -120,22 +120,29 @@ def serve(control: int) -> None:
     for name in _LOADED:
         __import__(name)
     gc.freeze()  # what was imported is no garbage: a call need neither look through it nor copy its pages
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what attended a call is never waited for
     with socket.socket(fileno=control) as line:
         while True:
             message, streams, _, _ = socket.recv_fds(line, 1 << 20, 4)
             if not message:
-                return
+                break
             if os.fork() == 0:
                 line.close()
                 _attend(json.loads(message), streams)
             for stream in streams:
                 os.close(stream)
+            _reap(os.WNOHANG)
+    _reap(0)
+
+
+def _reap(options: int) -> None:
+    """Take leave of what attended a call, so that its time is counted as ours."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
 
 
 def _attend(call: dict[str, Any], streams: list[int]) -> None:
     """Fork the program, and tell its process id and, once it has ended, its status."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     *standard, told = streams
     pid = os.fork()
     if pid == 0:
