@@ -166,7 +166,9 @@ def test_what_a_caller_wrote_stands_in_no_store_no_temporary_file_and_no_written
     night = [late(number, request_id=f"q{number}", **secrets[number % 3] | {"status": 200}) for number in range(3000)]
     (tmp_path / "night.jsonl").write_bytes(jsonl(night) + f'{{"ts": {T0}, "prompt": "{CANARY}\n'.encode())
     command = {"": ("analyze", "night.jsonl", "--db", "store.duckdb", "--quarantine", "refused.jsonl"),
-               "alerts": ("alerts", "night.jsonl", "--out", "out", "--unproven")}[ending]
+               # Two rules: one that looks at prefixes and one that doesn't. What a file holds of a ledger are numbers.
+               "alerts": ("alerts", "night.jsonl", "--out", "out", "--unproven",
+                          "--only", "cache-busting-prefix", "--only", "late-but-200")}[ending]
 
     done = run(tmp_path, *command, env=environment(TMPDIR=str(spill)))
 

@@ -188,8 +188,9 @@ def examples(page: Path) -> list[str]:
 def test_the_example_in_the_docs_runs(tmp_path: Path) -> None:
     scripts = examples(REPOSITORY / "docs" / "ci" / "shell.md")
     assert scripts
+    night = (REPOSITORY / "fixtures" / "ledgers" / "demo_night.jsonl").read_bytes()
     for name in ("ledger.jsonl", "baseline.jsonl"):
-        (tmp_path / name).write_bytes((REPOSITORY / "fixtures" / "ledgers" / "demo_night.jsonl").read_bytes())
+        (tmp_path / name).write_bytes(b"".join(night.splitlines(keepends=True)[:1000]))  # its first hour, which is healthy
     (tmp_path / "bin").mkdir()
     launcher = tmp_path / "bin" / "quietburn"
     launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m quietburn "$@"\n')
