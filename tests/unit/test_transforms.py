@@ -37,6 +37,7 @@ CASES: list[tuple[str, tuple[Any, ...], Any]] = [
     ("ms_to_first_chunk", ("2025-12-29 09:20:00", "2025-12-29 09:20:01", "2025-12-29 09:20:02"), "1000.0"),
     ("seconds_to_first_byte", ("3.001, 6.740", "-, 0.900"), "3.901"),
     ("seconds_to_first_byte", ("2.0", "-"), None),
+    ("seconds_to_first_byte", (None, []), None),
     ("seconds_to_first_byte", ("1.0, 2.0", "0.5"), None),  # lists that don't match tell nothing
     ("choices_chars", ([Pairs([("message", MESSAGE)])],), "6"),
     ("choices_chars", ([Pairs([("message", Pairs([("content", None)]))])],), "0"),

@@ -121,7 +121,7 @@ def ms_to_first_chunk(start: Any, first: Any, end: Any) -> Any:
 def seconds_to_first_byte(response_times: Any, header_times: Any) -> Any:
     """Return the seconds to the first byte of the server that was tried last, those before it included."""
     tried, headers = _items(response_times), _items(header_times)
-    last = headers[-1]
+    last = headers[-1] if headers else None
     if not _told([last]) or len(tried) != len(headers):
         return None
     parts = [_as_decimal(item) for item in (*_told(tried[:-1]), last)]
