@@ -239,7 +239,7 @@ def test_the_recommended_nginx_format_is_read_to_its_last_key_and_unlocks_what_i
         "upstream_response_time": "6.19", "http_user_agent": "OpenAI/Python 3.57.0",
         "sent_http_content_type": "application/json", "http_x_stainless_retry_count": "0",
         "http_x_stainless_read_timeout": "5", "http_idempotency_key": "k", "sent_http_retry_after": "", "request_method": "POST",
-        "bytes_sent": "1", "request_length": "1",
+        "body_bytes_sent": "40", "sent_http_content_length": "40", "http_x_request_id": "", "http_x_traffic_class": "user",
     }
     lines = [values | {"msec": f"{1_788_833_640 + second}.000", "request_id": f"r{second}"} for second in range(200)]
     assert set(recommended) == set(lines[0])
@@ -262,7 +262,7 @@ def test_the_recommended_envoy_keys_are_all_read(tmp_path: Path) -> None:
         "response_duration": 6100, "upstream_host": "10.1.2.3:8000", "upstream_hosts_attempted": "10.1.2.3:8000",
         "upstream_request_attempt_count": 1, "x-envoy-origin-path": "/v1/chat/completions", "x-request-id": "r",
         "user-agent": "OpenAI/Python 3.57.0", "content-type": "application/json", "retry-after": None,
-        "x-stainless-retry-count": "0", "x-stainless-read-timeout": "5", "idempotency-key": "k",
+        "x-stainless-retry-count": "0", "x-stainless-read-timeout": "5", "idempotency-key": "k", "x-traffic-class": "user",
     }
     assert set(recommended) == set(line)
     path = tmp_path / "access.jsonl"

@@ -55,9 +55,15 @@ CASES: list[tuple[str, tuple[Any, ...], Any]] = [
     *[("flags_complete", (flag,), False) for flag in ("DC", "UC", "UR", "SI", "UMSDR", "UT")],
     ("flags_complete", ("-",), True),
     ("flags_complete", ("RFCF",), True),  # from a cache
-    ("completion_ok", ("OK",), True),
-    ("completion_ok", ("",), False),
-    ("completion_ok", ("maybe",), "maybe"),
+    ("caller_broke_off", ("OK",), False),
+    ("caller_broke_off", ("",), True),
+    ("caller_broke_off", ("maybe",), "maybe"),
+    ("all_bytes_sent", ("40", "40"), True),
+    ("all_bytes_sent", (N("40"), N("100")), False),
+    ("all_bytes_sent", ("40", ""), None),  # a stream announces none
+    ("all_bytes_sent", ("40", "-"), None),
+    ("all_bytes_sent", (None, "40"), None),
+    ("all_bytes_sent", ("40", "long"), "long"),
     ("is_event_stream", ("Text/Event-Stream; charset=utf-8",), True),
     ("is_event_stream", ("application/json",), False),
     ("is_event_stream", ("",), None),

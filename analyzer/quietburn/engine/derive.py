@@ -53,11 +53,11 @@ class Settings:
     deadlines: tuple[DeadlineDefault, ...] = ()
     length_is_complete: bool = True
     file_labels: tuple[str, ...] = ()  # by file id
-    carriers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # dialects that carry a column
-    weak_finish: tuple[str, ...] = ()  # dialects in which a missing finish reason proves nothing
+    carriers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by column, dialects in which its absence tells
+    weak: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by column, dialects in which its absence proves nothing
 
     def carrying(self, *columns: str) -> tuple[str, ...]:
-        """Return the dialects whose lines carry any of these columns."""
+        """Return the dialects in which the absence of any of these columns tells something."""
         return tuple(sorted({dialect for column in columns for dialect in self.carriers.get(column, ())}))
 
 
@@ -76,9 +76,12 @@ class Coverage:
 
 def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> Coverage:
     """Create the views `all_events` and `events` (within the asked span); return the coverage."""
-    carriers = _carriers(connection, columns)
-    told = tuple(dialect for dialect in carriers.get("finish_reason", ()) if dialect not in settings.weak_finish)
-    settings = replace(settings, carriers=carriers | {"finish_reason": told})
+    carried = _carriers(connection, columns)
+    telling = {
+        column: tuple(dialect for dialect in dialects if dialect not in settings.weak.get(column, ()))
+        for column, dialects in carried.items()
+    }
+    settings = replace(settings, carriers=telling)
     _chain_attempts(connection, columns, settings)
     _remember_prefixes(connection, columns)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW answers AS {_answers(columns, settings)}")

@@ -97,8 +97,12 @@ class DuckEngine:
 
     def prepare(self, settings: derive.Settings) -> None:
         """Make `events` and what it stands on."""
-        weak = tuple(name for name, mapping in self.loader.mappings.items() if "finish_reason" in mapping.weak_columns)
-        settings = replace(settings, weak_finish=weak)
+        mappings = self.loader.mappings
+        weak = {
+            column: tuple(name for name, mapping in mappings.items() if column in mapping.weak_columns)
+            for column in ("finish_reason", "stream_complete")
+        }
+        settings = replace(settings, weak=weak)
         self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
         stored = self.loader.columns - ({"deadline_ms"} if settings.deadlines else set())

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -143,8 +144,19 @@ class Events(_Frozen):
     attributes: tuple[str, ...] = ()
 
 
+class LogFrame(_Frozen):
+    """What stands before and after the pasted lines where they make sense only within something, such as a processor."""
+
+    before: str = ""
+    after: str = ""
+
+
 class About(_Frozen):
-    """Name and nature of a dialect; keys under `embedded` may hold JSON as a text, read as what it holds."""
+    """Name and nature of a dialect.
+
+    Keys under `embedded` may hold JSON as a text, read as what it holds. Columns under `sparse` are
+    ones that only some answers can have, so that a line without one tells nothing.
+    """
 
     name: str = Field(pattern=_NAME)
     title: str = ""
@@ -153,6 +165,7 @@ class About(_Frozen):
     lab: bool = False  # numbers of the seeds' labs are its defaults
     notes: tuple[str, ...] = ()
     embedded: tuple[str, ...] = ()
+    sparse: tuple[str, ...] = ()
 
 
 class Mapping(_Frozen):
@@ -169,12 +182,13 @@ class Mapping(_Frozen):
     assumed: dict[str, float] = Field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     cannot_tell: dict[str, str] = Field(default_factory=dict)
-    log: dict[str, str] = Field(default_factory=dict)  # what to paste into the log's format to carry a column
+    log: dict[str, str] = Field(default_factory=dict)  # what to paste into what writes the log to carry a column
+    log_frame: LogFrame = LogFrame()
 
     @model_validator(mode="after")
     def _known_columns(self) -> "Mapping":
         known = [logged_name(column.name) for column in COLUMNS if column.given] + list(PRIVATE_TEXTS)
-        for name in [*self.columns, *self.assumed, *self.log]:
+        for name in [*self.columns, *self.assumed, *self.log, *self.dialect.sparse]:
             if name not in known:
                 raise ValueError(f"unknown column {name!r}{nearest(name, known)}")
         for name, ways in self.columns.items():
@@ -224,13 +238,18 @@ class Mapping(_Frozen):
 
     @cached_property
     def weak_columns(self) -> frozenset[str]:
-        """Return the columns whose absence proves nothing, since the dialect writes a value where none came."""
-        return frozenset(name for name, ways in self.columns.items() if any(way.weak for way in ways))
+        """Return the columns whose absence proves nothing: a value is written where none came, or not every answer has one."""
+        return frozenset(self.dialect.sparse) | {name for name, ways in self.columns.items() if any(way.weak for way in ways)}
 
     @cached_property
     def time_sources(self) -> tuple[str, ...]:
         """Return the keys that can place a line in time, as a user logs them."""
         return tuple(k for name in ("ts", "started_at") for way in self.columns.get(name, ()) for k in way.keys)
+
+    def pasted(self, columns: Iterable[str]) -> str:
+        """Return what to paste so that the log carries these columns, each of which stands under `log`."""
+        lines = "\n".join(self.log[column] for column in columns)
+        return f"{self.log_frame.before}{lines}{self.log_frame.after}"
 
     @property
     def has_time(self) -> bool:
@@ -273,7 +292,7 @@ def load_mapping(path: Path) -> Mapping:
         raise ConfigError(f"mapping {path}: not valid TOML: {problem}.") from None
     except ValidationError as problem:
         known = [*Mapping.model_fields, *About.model_fields, *Recognise.model_fields, *Events.model_fields]
-        known += [*Alternative.model_fields, "from"]
+        known += [*LogFrame.model_fields, *Alternative.model_fields, "from"]
         raise ConfigError(f"mapping {path}: " + "; ".join(validation_problems(problem, known))) from None
 
 

@@ -216,11 +216,24 @@ def flags_complete(flags: Any) -> Any:
     return not _flags(flags) & _BROKEN
 
 
-def completion_ok(completion: Any) -> Any:
-    """Return whether nginx called a request completed: `OK`, or nothing."""
+def caller_broke_off(completion: Any) -> Any:
+    """Return whether the caller's connection broke, by nginx's completion: `OK`, or nothing where it did.
+
+    `OK` says nothing of the answer: it stands behind those that the backend broke off too.
+    """
     if not isinstance(completion, str):
         return None
-    return True if completion == "OK" else (False if completion in _NOTHING else completion)
+    return False if completion == "OK" else (True if completion in _NOTHING else completion)
+
+
+def all_bytes_sent(sent: Any, announced: Any) -> Any:
+    """Return whether as many bytes were sent as were announced; unknown where no length was, as in a stream."""
+    if not isinstance(announced, str) or announced.strip() in _NOTHING:
+        return None
+    bytes_sent, length = _as_decimal(sent), _as_decimal(announced)
+    if bytes_sent is None or length is None:
+        return announced if length is None else None
+    return bytes_sent >= length
 
 
 def is_event_stream(content_type: Any) -> Any:
@@ -287,7 +300,8 @@ TRANSFORMS: dict[str, Transform] = {
         ("choices_chars", choices_chars, 1), ("messages_chars", messages_chars, 1), ("text_chars", text_chars, 1),
         ("system_text", system_text, 1), ("probe_of_tags", probe_of_tags, 1),
         ("flags_caller_left", flags_caller_left, 1), ("flags_complete", flags_complete, 1),
-        ("completion_ok", completion_ok, 1), ("is_event_stream", is_event_stream, 1),
+        ("caller_broke_off", caller_broke_off, 1), ("all_bytes_sent", all_bytes_sent, 2),
+        ("is_event_stream", is_event_stream, 1),
         ("deadline_unless_stream", deadline_unless_stream, 2), ("route_of_path", route_of_path, 1),
         ("unless_same", unless_same, 2), ("joined", joined, 2),
         ("span_status", span_status, 3), ("span_error", span_error, 2),
