@@ -105,7 +105,7 @@ def analyzing(
             engine.take_cpu(by_minute(cpu.samples))
             engine.loader.notes += cpu.notices(label_of(str(request.cpu)))
         rules = [(rule, _values(rule, dialects, request.config, given)) for rule in chosen]
-        results = classify(engine, rules, _cannot_tell(engine.loader.mappings))
+        results = classify(engine, rules, _cannot_tell(engine.loader.mappings), _loggable(engine.loader.mappings))
         rates = measure_rates(engine, engine.coverage, settings)
         notices = notices_for(engine, rates, results, settings, zone=request.zone)
         report = build.report(engine, rates, results, failure_domains(rates), notices)
@@ -198,6 +198,12 @@ def _cannot_tell(mappings: Mapping[str, Dialect]) -> dict[str, str]:
     if not reasons:
         return {}
     return {rule: reason for rule, reason in reasons[0].items() if all(rule in other for other in reasons)}
+
+
+def _loggable(mappings: Mapping[str, Dialect]) -> frozenset[str]:
+    """Return the fields that every dialect of the run can be made to log."""
+    logs = [frozenset(mapping.log) for mapping in mappings.values()]
+    return frozenset.intersection(*logs) if logs else frozenset()
 
 
 def with_zone(request: Request, zone: str | None) -> Request:

@@ -1,6 +1,6 @@
 """Rules over an engine: outcomes and findings."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,17 +34,21 @@ class RuleResult:
     problem: str | None = None
 
 
-def classify(engine: Engine, rules: Iterable[tuple[Rule, Values]], cannot_tell: dict[str, str] | None = None) -> list[RuleResult]:
+def classify(
+    engine: Engine, rules: Iterable[tuple[Rule, Values]], cannot_tell: dict[str, str] | None = None,
+    loggable: Collection[str] = (),
+) -> list[RuleResult]:
     """Evaluate every rule.
 
     `cannot_tell` names rules that the ledger's dialects can't tell although the fields are
-    there, with the reason. A rule whose SQL fails is errored, never quiet.
+    there, with the reason; `loggable` fields that these dialects can carry. A rule whose SQL fails
+    is errored, never quiet.
     """
     rules = list(rules)
     results: dict[str, RuleResult] = {}
     ready: list[tuple[Rule, Values]] = []
     for rule, values in rules:
-        missing = missing_fields(rule, values, engine)
+        missing = missing_fields(rule, values, engine, loggable)
         reason = (cannot_tell or {}).get(rule.id)
         if missing or reason:
             # Which fields are missing says nothing to someone whose gateway can't log them.
@@ -60,16 +64,21 @@ def classify(engine: Engine, rules: Iterable[tuple[Rule, Values]], cannot_tell: 
     return [results[rule.id] for rule, _ in rules]
 
 
-def missing_fields(rule: Rule, values: Values, engine: Carries) -> tuple[str, ...]:
-    """Return what the run lacks for a rule: fields as users log them, or `not configured: NAME`."""
+def missing_fields(rule: Rule, values: Values, engine: Carries, loggable: Collection[str] = ()) -> tuple[str, ...]:
+    """Return what the run lacks for a rule: fields as users log them, or `not configured: NAME`.
+
+    Of fields that stand for each other the first that are all `loggable` are named, else the first.
+    """
 
     def carries(field_name: str) -> bool:
         return engine.carries(STORED_AS.get(field_name, field_name))
 
     missing = [name for name in rule.rule.needs if not carries(name)]
     for group in rule.rule.any_of:
-        if not any(all(carries(name) for name in entry.split("+")) for entry in group):
-            missing += [name for name in group[0].split("+") if not carries(name) and name not in missing]
+        lacks = [[name for name in entry.split("+") if not carries(name)] for entry in group]
+        if all(lacks):
+            named = next((names for names in lacks if set(names) <= set(loggable)), lacks[0])
+            missing += [name for name in named if name not in missing]
     missing += [f"not configured: {n}" for n, p in rule.parameters.items() if p.required and values[n].number is None]
     return tuple(missing)
 

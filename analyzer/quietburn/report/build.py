@@ -1,19 +1,16 @@
 """From results to the report model."""
 
-from collections.abc import Mapping
-
 from quietburn.answers import Criterion, FailureDomain, Rates
 from quietburn.classify import Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.findings import Finding
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.report import model
+from quietburn.report.unlock import unlock
 from quietburn.ruleset.severity import Severity
 from quietburn.timerange import iso
 
 _MAX_INVALID = 200
-_MAX_UNLOCK = 5
 
 
 def report(
@@ -33,7 +30,7 @@ def report(
             for result in results
             if result.outcome is Outcome.NOT_EVALUATED
         ],
-        unlock=_unlock(results, engine.loader.mappings),
+        unlock=unlock(results, engine, engine.loader.mappings),
         errored=[
             model.ErroredReport(rule=result.rule.id, problem=result.problem or "")
             for result in results
@@ -189,30 +186,6 @@ def _finding(finding: Finding, title: str) -> model.FindingReport:
         count=finding.count,
         evidence=[model.EvidenceReport(file=e.file, line=e.line, item=e.item) for e in finding.evidence],
     )
-
-
-def _unlock(results: list[RuleResult], mappings: Mapping[str, Dialect]) -> list[model.UnlockReport]:
-    """Return sets of fields by how many rules they would unlock, most first."""
-    wanted = [
-        frozenset(result.missing)
-        for result in results
-        if result.outcome is Outcome.NOT_EVALUATED and not any(":" in name for name in result.missing)
-    ]
-    counted = {fields: sum(other <= fields for other in wanted) for fields in wanted}
-    ranked = sorted(counted.items(), key=lambda item: (-item[1] / len(item[0]), len(item[0]), sorted(item[0])))
-    return [
-        model.UnlockReport(fields=sorted(fields), rules=count, paste=_paste(sorted(fields), mappings))
-        for fields, count in ranked[:_MAX_UNLOCK]
-    ]
-
-
-def _paste(fields: list[str], mappings: Mapping[str, Dialect]) -> dict[str, str]:
-    """Return by dialect what its log's format needs for all of these fields; nothing where one can't be logged."""
-    return {
-        name: "\n".join(mapping.log[field] for field in fields)
-        for name, mapping in mappings.items()
-        if set(fields) <= mapping.log.keys()
-    }
 
 
 def _thresholds(results: list[RuleResult]) -> list[model.ThresholdReport]:

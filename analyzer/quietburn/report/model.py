@@ -165,10 +165,11 @@ class NotEvaluatedReport(_Frozen):
 
 
 class UnlockReport(_Frozen):
-    """Fields that, once logged, let so many rules be told; `paste` is what carries them, by dialect of the run."""
+    """Fields that, once logged, let so many rules be told, and which; `paste` is what carries them, by dialect of the run."""
 
     fields: list[str]
     rules: int
+    rule_ids: list[str] = Field(default_factory=list)
     paste: dict[str, str] = Field(default_factory=dict)
 
 

@@ -191,7 +191,7 @@ def _not_evaluated(report: Report, width: int, *, verbose: bool) -> Lines:
     for unlock in report.unlock:
         yield _plain(f"    log {', '.join(unlock.fields)} to unlock {counted(unlock.rules, 'rule')}")
         for dialect, text in unlock.paste.items():
-            yield _plain(f"      paste into the log format ({dialect}):", "dim")
+            yield _plain(f"      paste into what writes the log ({dialect}):", "dim")
             yield from (_plain(f"        {line}") for line in text.splitlines())
     rules_by_reason: dict[str, list[str]] = {}
     for left in report.not_evaluated:
