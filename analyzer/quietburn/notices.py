@@ -7,16 +7,22 @@ from quietburn.answers import Rates
 from quietburn.classify import Outcome, RuleResult
 from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.samples import Patience, patience
 from quietburn.timerange import iso
 
 _CLOCK_SKEW_US = 5 * 60_000_000
+_NEARLY_ALL = 0.95  # of the requests with a deadline
+_ENOUGH_FOR_P99 = 100  # with fewer attempts the slowest of a hundred may not be among them
 
 
 def notices_for(
     engine: DuckEngine, rates: Rates, results: Iterable[RuleResult], settings: Settings, *, zone: str | None
 ) -> list[str]:
     """Return the notices of a run; `zone` is the zone that was given for times that name none."""
-    found = [*engine.loader.notes, *_of_times(engine, zone), *_of_deadlines(rates, settings), *_of_rates(rates)]
+    found = [*engine.loader.notes, *_of_times(engine, zone), *_of_deadlines(rates, settings)]
+    if engine.carries("deadline_ms"):
+        found += _of_patience(patience(engine, settings))
+    found += _of_rates(rates)
     found += _of_lines(engine)
     if any(result.outcome is Outcome.ERRORED for result in results):
         found.append("Some rules failed: they found neither something nor nothing.")
@@ -53,6 +59,21 @@ def _of_deadlines(rates: Rates, settings: Settings) -> Iterator[str]:
         yield (
             "Nobody can say which answers were in time: log deadline_ms and latency_ms (or start and end), "
             "or configure deadline_ms. No request is called usable until then."
+        )
+
+
+def _of_patience(told: Patience) -> Iterator[str]:
+    """Point out deadlines that nobody can miss: on time then says nothing."""
+    if told.sdk_default > _NEARLY_ALL * told.known:
+        yield (
+            f"{told.sdk_default:,} of {told.known:,} deadlines are 600 s, what SDKs wait where nobody set anything: hardly an "
+            "answer can miss that. On time says little here; let callers set the timeout that they really bear."
+        )
+    elif told.attempts >= _ENOUGH_FOR_P99 and told.far > _NEARLY_ALL * told.known:
+        yield (
+            f"{told.far:,} of {told.known:,} deadlines allow more than ten times what 99 % of {told.attempts:,} attempts took "
+            f"(at most {told.p99_ms:,} ms; the least deadline is {told.least_ms:,.0f} ms): hardly an answer can miss that. "
+            "On time says little here; log or configure how long callers really wait."
         )
 
 

@@ -124,6 +124,23 @@ class DeadlineFacts:
     most_ms: float | None
 
 
+@dataclass(frozen=True)
+class Patience:
+    """Deadlines beside latencies: what it takes to see that a deadline can't be missed.
+
+    `p99_ms` is the 99th percentile of the latency of so many `attempts`, rounded up to a whole
+    millisecond. Of the requests with a known deadline, `far` have one over ten times that, and
+    `sdk_default` have the 600 s that SDKs wait where nobody set anything; `least_ms` is the least.
+    """
+
+    attempts: int
+    p99_ms: int | None
+    known: int
+    far: int
+    sdk_default: int
+    least_ms: float | None
+
+
 def request_counts(engine: Engine, settings: Settings, criteria: frozenset[str] | None = None) -> RequestCounts:
     """Return requests by verdict and block; with `criteria`, as if only those were asked."""
     sums = ", ".join(f"sum(CASE WHEN verdict = '{name}' THEN 1 ELSE 0 END) AS {name}" for name in VERDICTS)
@@ -197,6 +214,31 @@ def deadline_facts(engine: Engine, settings: Settings) -> DeadlineFacts:
     return DeadlineFacts(
         int(row["known"]) + int(row["untimed"]), int(row["requests"]),
         float(min(given)) if given else None, float(max(given)) if given else None,
+    )
+
+
+FAR_TIMES = 10
+SDK_DEFAULT_MS = 600_000
+# Whole milliseconds are few, whatever the number of attempts; sorting them all is not needed.
+_P99 = """
+    SELECT max(total) AS attempts, min(CASE WHEN so_far >= 0.99 * total THEN ms END) AS p99 FROM (
+        SELECT ms, sum(n) OVER (ORDER BY ms ROWS UNBOUNDED PRECEDING) AS so_far, sum(n) OVER () AS total FROM (
+            SELECT CAST(ceil(latency_ms) AS BIGINT) AS ms, count(*) AS n FROM events
+            WHERE in_request AND latency_ms IS NOT NULL GROUP BY ms))"""
+
+
+def patience(engine: Engine, settings: Settings) -> Patience:
+    """Return the deadlines of the requests beside the latency of their attempts."""
+    latency = engine.select(_P99).to_pylist()[0]
+    p99 = None if latency["p99"] is None else int(latency["p99"])
+    far = "FALSE" if p99 is None else f"ms > {FAR_TIMES * p99}"
+    row = engine.select(f"""
+        SELECT count(ms) AS known, count(CASE WHEN {far} THEN 1 END) AS far, min(ms) AS least,
+            count(CASE WHEN ms = {SDK_DEFAULT_MS} THEN 1 END) AS sdk_default
+        FROM (SELECT CASE WHEN ts_us IS NULL THEN deadline_ms ELSE (request_deadline_us - request_started_us) / 1000.0 END AS ms
+              FROM all_events WHERE decides AND {request_within(settings)})""").to_pylist()[0]
+    return Patience(
+        int(latency["attempts"] or 0), p99, int(row["known"]), int(row["far"]), int(row["sdk_default"]), row["least"]
     )
 
 

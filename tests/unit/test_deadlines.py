@@ -1,0 +1,80 @@
+"""Deadlines that nobody can miss are pointed out, and configured ones meet what the user's log shows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.ledgers import T0, report_of
+
+from quietburn.config import Config, Deadlines
+from quietburn.report.model import Report
+
+FAST, SLOW, PATIENT = 100.0, 1000.0, 1001.0  # ten times the fast latency is SLOW, more than that PATIENT
+
+
+def calls(deadlines: list[float | None], slowest: float = FAST) -> list[dict[str, Any]]:
+    """Return a call a second with these deadlines; the last takes longest."""
+    latencies = [FAST] * (len(deadlines) - 1) + [slowest]
+    return [
+        {"ts": T0 + second, "status": 200, "latency_ms": latency} | ({} if deadline is None else {"deadline_ms": deadline})
+        for second, (deadline, latency) in enumerate(zip(deadlines, latencies, strict=True))
+    ]
+
+
+def pointed_out(report: Report) -> list[str]:
+    return [notice for notice in report.notices if "can miss that" in notice]
+
+
+@pytest.mark.parametrize(
+    ("deadlines", "slowest"),
+    [
+        ([PATIENT] * 100, 5000.0),  # the slowest of a hundred is beyond the 99th percentile
+        ([PATIENT] * 96 + [SLOW] * 4, FAST),
+        ([PATIENT] * 96 + [SLOW] * 4 + [None] * 50, FAST),  # who has none says nothing
+    ],
+)
+def test_a_deadline_far_over_every_latency_is_pointed_out(
+    deadlines: list[float | None], slowest: float, tmp_path: Path
+) -> None:
+    (notice,) = pointed_out(report_of(tmp_path, calls(deadlines, slowest)))
+    assert f"allow more than ten times what 99 % of {len(deadlines)} attempts took (at most 100 ms; " in notice
+
+
+@pytest.mark.parametrize(
+    ("deadlines", "slowest"),
+    [
+        ([SLOW] * 100, FAST),  # ten times exactly is not more
+        ([PATIENT] * 95 + [SLOW] * 5, FAST),  # 95 % is not over 95 %
+        ([PATIENT] * 99, FAST),  # too few to know the 99th percentile
+        ([None] * 100, FAST),
+    ],
+)
+def test_a_deadline_that_can_be_missed_is_not_pointed_out(
+    deadlines: list[float | None], slowest: float, tmp_path: Path
+) -> None:
+    assert pointed_out(report_of(tmp_path, calls(deadlines, slowest))) == []
+
+
+def test_two_slow_answers_of_a_hundred_are_the_99th_percentile(tmp_path: Path) -> None:
+    events = calls([PATIENT] * 100)
+    for event in events[:2]:
+        event["latency_ms"] = 101.0  # ten times that is 1,010 ms
+    assert pointed_out(report_of(tmp_path, events)) == []
+
+
+def test_what_an_sdk_waits_where_nobody_set_anything_is_pointed_out(tmp_path: Path) -> None:
+    (notice,) = pointed_out(report_of(tmp_path, calls([600_000.0] * 20)))
+    assert notice.startswith("20 of 20 deadlines are 600 s, what SDKs wait where nobody set anything")
+    assert pointed_out(report_of(tmp_path, calls([600_000.0] * 19 + [SLOW]))) == []  # 95 %
+
+
+def test_a_configured_deadline_that_cannot_be_missed_is_pointed_out_as_well(tmp_path: Path) -> None:
+    config = Config(deadline_ms=Deadlines(default=PATIENT))
+    assert len(pointed_out(report_of(tmp_path, calls([None] * 100), config=config))) == 1
+
+
+def test_without_times_the_deadlines_of_single_calls_are_compared(tmp_path: Path) -> None:
+    rows = [{"i": number, "status": 200, "ms": FAST} for number in range(100)]
+    report = report_of(tmp_path, rows, config=Config(deadline_ms=Deadlines(default=PATIENT)))
+    assert report.ledger.files[0].dialect == "sweep"
+    assert len(pointed_out(report)) == 1
