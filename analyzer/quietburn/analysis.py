@@ -171,10 +171,16 @@ def _refuse_without_requests(files: list[FileCounts]) -> None:
 def _settings(request: Request, engine: DuckEngine) -> Settings:
     deadlines = request.config.deadlines
     origin = request.config.origin or "configuration"
+    routes: dict[str, float] = {}
+    for name, number in deadlines.route.items():
+        if routes.setdefault(_route(name), number) != number:
+            raise ConfigError(f"configuration {origin}: deadline_ms.route: names {_route(name)} twice, with different deadlines.")
+    # A path says more than the name of all routes that do the same.
+    by_column = {"tenant": deadlines.tenant, "model": deadlines.model, "route": dict(sorted(routes.items(), key=_is_name))}
     defaults = [
         DeadlineDefault(number, origin, column=column, value=value)
-        for column in ("tenant", "model", "route")
-        for value, number in getattr(deadlines, column).items()
+        for column, numbers in by_column.items()
+        for value, number in numbers.items()
     ]
     if deadlines.default is not None:
         defaults.append(DeadlineDefault(deadlines.default, origin))
@@ -190,6 +196,16 @@ def _settings(request: Request, engine: DuckEngine) -> Settings:
         length_is_complete=request.config.length_is_complete,
         file_labels=engine.loader.labels(),
     )
+
+
+def _route(name: str) -> str:
+    """Return a configured route as routes are kept: without a query and a closing slash."""
+    path = name.split("?", 1)[0]
+    return path.rstrip("/") or path
+
+
+def _is_name(item: tuple[str, float]) -> bool:
+    return not item[0].startswith("/")
 
 
 def _cannot_tell(mappings: Mapping[str, Dialect]) -> dict[str, str]:

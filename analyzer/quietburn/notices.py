@@ -11,6 +11,7 @@ from quietburn.samples import Patience, patience
 from quietburn.timerange import iso
 
 _CLOCK_SKEW_US = 5 * 60_000_000
+_SHOWN_ROUTES = 5
 _NEARLY_ALL = 0.95  # of the requests with a deadline
 _ENOUGH_FOR_P99 = 100  # with fewer attempts the slowest of a hundred may not be among them
 
@@ -19,7 +20,7 @@ def notices_for(
     engine: DuckEngine, rates: Rates, results: Iterable[RuleResult], settings: Settings, *, zone: str | None
 ) -> list[str]:
     """Return the notices of a run; `zone` is the zone that was given for times that name none."""
-    found = [*engine.loader.notes, *_of_times(engine, zone), *_of_deadlines(rates, settings)]
+    found = [*engine.loader.notes, *_of_times(engine, zone), *_of_deadlines(engine, rates, settings)]
     if engine.carries("deadline_ms"):
         found += _of_patience(patience(engine, settings))
     found += _of_rates(rates)
@@ -51,10 +52,14 @@ def _of_lines(engine: DuckEngine) -> Iterator[str]:
         yield f"Leading NUL bytes were skipped in {nuls:,} lines (a log truncated in place)."
 
 
-def _of_deadlines(rates: Rates, settings: Settings) -> Iterator[str]:
+def _of_deadlines(engine: DuckEngine, rates: Rates, settings: Settings) -> Iterator[str]:
     for default in settings.deadlines:
         where = f" where {default.column} is {default.value}" if default.column else ""
-        yield f"Where the ledger carries no deadline, {default.deadline_ms:g} ms is taken{where} ({default.origin})."
+        if engine.lines_meant(default):
+            yield f"Where the ledger carries no deadline, {default.deadline_ms:g} ms is taken{where} ({default.origin})."
+        else:
+            named = f" Its routes are: {', '.join(engine.routes(_SHOWN_ROUTES))}." if default.column == "route" else ""
+            yield f"No line of this ledger is one{where} ({default.origin}): that deadline is used nowhere.{named}"
     if rates.requests and not rates.criteria["on_time"].measured:
         yield (
             "Nobody can say which answers were in time: log deadline_ms and latency_ms (or start and end), "

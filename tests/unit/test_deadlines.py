@@ -1,5 +1,6 @@
 """Deadlines that nobody can miss are pointed out, and configured ones meet what the user's log shows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,13 @@ import pytest
 from tests.ledgers import T0, report_of
 
 from quietburn.config import Config, Deadlines
+from quietburn.errors import ConfigError
 from quietburn.report.model import Report
 
 FAST, SLOW, PATIENT = 100.0, 1000.0, 1001.0  # ten times the fast latency is SLOW, more than that PATIENT
 
 
-def calls(deadlines: list[float | None], slowest: float = FAST) -> list[dict[str, Any]]:
+def calls(deadlines: Sequence[float | None], slowest: float = FAST) -> list[dict[str, Any]]:
     """Return a call a second with these deadlines; the last takes longest."""
     latencies = [FAST] * (len(deadlines) - 1) + [slowest]
     return [
@@ -78,3 +80,60 @@ def test_without_times_the_deadlines_of_single_calls_are_compared(tmp_path: Path
     report = report_of(tmp_path, rows, config=Config(deadline_ms=Deadlines(default=PATIENT)))
     assert report.ledger.files[0].dialect == "sweep"
     assert len(pointed_out(report)) == 1
+
+
+CHAT, OLD = "/v1/chat/completions", "/v1/completions"
+
+
+def nginx_line(second: int, uri: str) -> dict[str, Any]:
+    """Return a line of an answer after three seconds."""
+    return {"msec": f"{T0 + second}.000", "uri": uri, "status": "200", "request_time": "3.000"}
+
+
+def of_routes(folder: Path, routes: dict[str, float], default: float | None = None) -> Report:
+    """Analyze two calls of one path and one of another, which are all the route `complete` in reports."""
+    lines = [nginx_line(1, CHAT), nginx_line(2, f"{CHAT}?stream=1"), nginx_line(3, OLD)]
+    config = Config(deadline_ms=Deadlines(default=default, route=routes), origin="quietburn.toml")
+    return report_of(folder, lines, config=config)
+
+
+@pytest.mark.parametrize(
+    ("routes", "default", "late"),
+    [
+        ({"complete": 2000.0}, None, 3),
+        ({"complete": 4000.0}, None, 0),
+        ({CHAT: 2000.0}, 4000.0, 2),  # as the log shows it, whatever the query
+        ({f"{CHAT}/": 2000.0}, 4000.0, 2),
+        ({OLD: 2000.0}, 4000.0, 1),
+        ({"complete": 4000.0, OLD: 2000.0}, None, 1),  # the path says more than the name of all of them
+        ({OLD: 4000.0, "complete": 2000.0}, None, 2),
+    ],
+)
+def test_a_deadline_by_route_meets_the_path_of_the_log_and_the_name_of_the_report(
+    routes: dict[str, float], default: float | None, late: int, tmp_path: Path
+) -> None:
+    report = of_routes(tmp_path, routes, default)
+    assert report.rates.verdicts["late"] == late
+    for name, number in routes.items():
+        said = f"Where the ledger carries no deadline, {number:g} ms is taken where route is {name.rstrip('/')} (quietburn.toml)."
+        assert said in report.notices
+
+
+def test_a_deadline_for_a_route_that_no_line_has_is_said_to_be_used_nowhere(tmp_path: Path) -> None:
+    report = of_routes(tmp_path, {"/v1/chat": 2000.0}, 4000.0)
+    assert report.rates.verdicts["late"] == 0
+    assert (
+        "No line of this ledger is one where route is /v1/chat (quietburn.toml): that deadline is used nowhere. "
+        "Its routes are: complete."
+    ) in report.notices
+
+
+def test_one_route_with_two_deadlines_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"quietburn.toml: deadline_ms.route: names /v1/completions twice"):
+        of_routes(tmp_path, {OLD: 1.0, f"{OLD}/": 2.0})
+
+
+def test_a_path_of_a_gateway_ledger_is_met_too(tmp_path: Path) -> None:
+    events = [{"ts": T0 + second, "path": path, "status": 200, "latency_ms": 3000.0} for second, path in ((1, CHAT), (2, OLD))]
+    report = report_of(tmp_path, events, config=Config(deadline_ms=Deadlines(route={OLD: 2000.0, CHAT: 4000.0})))
+    assert (report.rates.verdicts["late"], report.rates.verdicts["usable"]) == (1, 1)

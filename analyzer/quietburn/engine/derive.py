@@ -4,6 +4,7 @@ Only attempts whose request has several need window functions; they are worked o
 table, and the view joins it. Definitions: usable-answers (units, three questions, verdicts).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 import duckdb
@@ -11,7 +12,7 @@ import duckdb
 from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, met, missed_by, not_missed, rank_of
 from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.repeats import COUNTED_LINES, repeated_ids
-from quietburn.ledger.sql import literal
+from quietburn.ledger.sql import any_of, literal
 
 NATURAL_FINISH = (
     "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",
@@ -42,6 +43,21 @@ class DeadlineDefault:
     dialect: str | None = None  # only for lines of this dialect
     column: str | None = None  # only where this column ...
     value: str | None = None  # ... holds this value
+
+    def condition(self, columns: Collection[str]) -> str | None:
+        """Return the predicate over lines that carry no deadline: this one is for them; None where it is for none.
+
+        A route is meant by the name that reports give it, or by the path that the log writes.
+        """
+        if self.dialect:
+            return f"dialect = {literal(self.dialect)}"
+        if not self.column:
+            return "TRUE"
+        asked = [name for name in _MEANT_BY.get(self.column, (self.column,)) if name in columns]
+        return any_of(f"{name} = {literal(self.value or '')}" for name in asked) if asked else None
+
+
+_MEANT_BY = {"route": ("route", "path")}
 
 
 @dataclass(frozen=True)
@@ -156,13 +172,11 @@ def _following(name: str, columns: frozenset[str]) -> str:
 def _deadline(columns: frozenset[str], settings: Settings) -> str:
     parts = ["deadline_ms"] if "deadline_ms" in columns else []
     for default in settings.deadlines:
-        conditions = [f"dialect = {literal(default.dialect)}"] if default.dialect else []
-        if default.column:
-            if default.column not in columns:
-                continue
-            conditions.append(f"{default.column} = {literal(default.value or '')}")
+        condition = default.condition(columns)
+        if condition is None:
+            continue
         number = f"CAST({default.deadline_ms!r} AS DOUBLE)"
-        parts.append(f"CASE WHEN {' AND '.join(conditions)} THEN {number} END" if conditions else number)
+        parts.append(number if condition == "TRUE" else f"CASE WHEN {condition} THEN {number} END")
     if not parts:
         return "CAST(NULL AS DOUBLE)"
     return parts[0] if len(parts) == 1 else f"COALESCE({', '.join(parts)})"

@@ -196,6 +196,23 @@ class DuckEngine:
         labels = {counts.file_id: counts.label for counts in self.files}
         return [InvalidField(labels[f], line, field, FieldFault(code)) for f, line, field, code in rows if f in labels]
 
+    def lines_meant(self, default: derive.DeadlineDefault) -> bool:
+        """Return whether a deadline of the configuration is for any of the loaded events, whatever these carry."""
+        condition = default.condition(self.loader.columns)
+        if condition in (None, "TRUE"):
+            return condition is not None
+        return bool(self.connection.execute(f"SELECT 1 FROM {COUNTED_LINES} WHERE {condition} LIMIT 1").fetchall())
+
+    def routes(self, limit: int) -> list[str]:
+        """Return the routes of the loaded events, those with the most events first."""
+        if "route" not in self.loader.columns:
+            return []
+        rows = self.connection.execute(
+            f"SELECT route FROM {COUNTED_LINES} WHERE route IS NOT NULL "
+            f"GROUP BY route ORDER BY count(*) DESC, route LIMIT {limit}"
+        ).fetchall()
+        return [str(row[0]) for row in rows]
+
     def span(self) -> tuple[int | None, int | None]:
         """Return the first and last time of the loaded events, in UTC microseconds."""
         if "ts_us" not in self.loader.columns:

@@ -65,6 +65,7 @@ COLUMNS: tuple[Column, ...] = (
     _flag("start_known", "whether the start was given or follows from a latency", given=False),
     _flag("end_known", "whether the end was given or follows from a latency", given=False),
     _text("route", "complete (the generate route), ready, or the raw route"),
+    _text("path", "the route as the log writes it, where it names it by a path"),
     _text("traffic", "user, probe, eval, batch, loadtest or another label"),
     Column("traffic_source", Kind.TEXT, "label, or what it was inferred from", given=False),
     _text("user_agent", "class of the user agent"),

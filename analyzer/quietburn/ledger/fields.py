@@ -35,7 +35,7 @@ def is_written_as_text(key: str, keys: RawColumns) -> str:
 
 def translated_value(name: str, table: dict[str, Scalar], key: str, keys: RawColumns) -> Value:
     """Return what a table of translations makes of a text; other texts are as if absent."""
-    text = keys.path(key) if name == "route" else keys.text(key)
+    text = keys.path(key) if name in ("route", "path") else keys.text(key)
     cases = " ".join(f"WHEN {literal(given)} THEN {literal(value)}" for given, value in table.items())
     listed = ", ".join(literal(given) for given in table)
     present = f"COALESCE({text} IN ({listed}), FALSE)"
@@ -44,7 +44,7 @@ def translated_value(name: str, table: dict[str, Scalar], key: str, keys: RawCol
 
 def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:
     """Return a text; of some columns only a word of it is kept."""
-    text = keys.path(key) if name == "route" else keys.text(key)
+    text = keys.path(key) if name in ("route", "path") else keys.text(key)
     if name == "user_agent":
         text = f"NULLIF(regexp_extract({text}, '^[A-Za-z][A-Za-z0-9 ._-]*'), '')"
     other = keys.column(RawKind.OTHER, key)
