@@ -34,6 +34,8 @@ def test_a_proposed_mapping_reads_the_ledger_that_it_was_made_for(tmp_path: Path
     mapping = tomllib.loads(proposal.out)
     assert mapping["dialect"]["name"] == "own"
     assert mapping["columns"]["latency_ms"] == {"from": "/outcome/latency_s", "unit": "s"}
+    assert mapping["columns"]["ts"] == {"from": "when"}
+    assert "its values are times; taken as the end" in proposal.out
     assert mapping["columns"]["prompt_tokens"] == {"from": "/usage/input_tokens"}
     assert "#   seen  50%" in proposal.out
     assert "# Rules that this enables: " in proposal.out

@@ -112,7 +112,7 @@ def propose(sample: list[Members], known: Iterable[Mapping]) -> list[Proposed]:
     found: list[Proposed] = []
     taken: set[str] = set()
     for column in COLUMNS:
-        if not column.given:
+        if not column.given or column.name == "path":  # a path is taken as the route
             continue
         name = logged_name(column.name)
         best = _best(name, column.kind, seen, aliases.get(name, {}), taken)
@@ -150,6 +150,8 @@ def _best(
         for key in ranked:
             if set(words) <= set(_plain(key).split("_")):
                 return key, _unit(name, key, None), f"its name says {' '.join(words)}"
+    if name == "ts" and ranked:
+        return ranked[0], None, "its values are times; taken as the end"
     return None
 
 
@@ -181,6 +183,7 @@ def as_toml(name: str, proposed: list[Proposed], sample: list[Members]) -> str:
     lines += ["", "[recognise]  # keys that every sampled line has", f"all = [{', '.join(map(_text, always))}]", "", "[columns]"]
     for item in proposed:
         unit = f", unit = {_text(item.unit)}" if item.unit else ""
+        unit += ', transform = "route_of_path"' if item.column == "route" else ""
         lines.append(f"# {_share(item.share)} of lines; {item.why}{_doubt(item)}")
         lines.append(f"{item.column} = {{ from = {_text(item.key)}{unit} }}")
     if not any(item.column == "route" for item in proposed):
