@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ledgers import T0, report_of
+from tests.ledgers import T0, jsonl, read, report_of
 
 from quietburn.config import Config, Deadlines
 from quietburn.errors import ConfigError
@@ -137,3 +137,71 @@ def test_a_path_of_a_gateway_ledger_is_met_too(tmp_path: Path) -> None:
     events = [{"ts": T0 + second, "path": path, "status": 200, "latency_ms": 3000.0} for second, path in ((1, CHAT), (2, OLD))]
     report = report_of(tmp_path, events, config=Config(deadline_ms=Deadlines(route={OLD: 2000.0, CHAT: 4000.0})))
     assert (report.rates.verdicts["late"], report.rates.verdicts["usable"]) == (1, 1)
+
+
+NGINX = {"msec": f"{T0}.000", "uri": CHAT, "status": "200", "request_time": "3.000"}
+ENVOY = {"start_time": "2026-09-08T02:14:00.000Z", "response_code": 200, "duration": 3000}
+LITELLM = {
+    "id": "a", "call_type": "acompletion", "status": "success", "startTime": float(T0), "endTime": T0 + 3.0, "response_time": 3.0,
+    "stream": False,
+}
+PIECE, STREAM = "application/json", "text/event-stream"
+
+
+@pytest.mark.parametrize(
+    ("line", "deadline"),
+    [
+        (NGINX | {"http_x_stainless_read_timeout": "5", "sent_http_content_type": PIECE}, 5000.0),
+        (NGINX | {"http_x_stainless_timeout": "6.5", "sent_http_content_type": PIECE}, 6500.0),  # Anthropic's SDK
+        (NGINX | {"http_x_stainless_timeout": "6.5", "sent_http_content_type": STREAM}, None),
+        # What a caller says to the gateway comes before what its SDK has by default.
+        (NGINX | {"http_x_litellm_timeout": "7", "http_x_stainless_read_timeout": "9", "sent_http_content_type": PIECE}, 7000.0),
+        (NGINX | {"http_x_deadline_ms": "1500", "http_x_litellm_timeout": "7", "sent_http_content_type": PIECE}, 1500.0),
+        (ENVOY | {"path": CHAT, "x-envoy-expected-rq-timeout-ms": "15000"}, 15_000.0),
+        (ENVOY | {"path": CHAT, "x-stainless-timeout": "5", "content-type": PIECE}, 5000.0),
+        (ENVOY | {"path": CHAT, "x_litellm_timeout": "7", "content_type": PIECE}, 7000.0),
+        (ENVOY | {"path": CHAT, "x-litellm-timeout": "7", "content-type": STREAM}, None),
+        (ENVOY | {"x-envoy-origin-path": CHAT, "x-stainless-timeout": "5", "content-type": PIECE}, 5000.0),
+        (ENVOY | {"x-envoy-origin-path": CHAT, "x-litellm-timeout": "7", "content-type": PIECE}, 7000.0),
+        (LITELLM | {"metadata": {"requester_custom_headers": {"x-litellm-timeout": "7"}}}, 7000.0),
+        (LITELLM | {"stream": True, "metadata": {"requester_custom_headers": {"x-litellm-timeout": "7"}}}, None),
+    ],
+)
+def test_a_deadline_is_taken_from_every_header_that_carries_one(
+    line: dict[str, Any], deadline: float | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(jsonl([line]))
+    assert read(path).events[1].get("deadline_ms") == deadline
+
+
+@pytest.mark.parametrize(
+    ("line", "attempt"),
+    [
+        (NGINX | {"http_x_stainless_retry_count": "0"}, 1),  # no retry yet: the first
+        (ENVOY | {"path": CHAT, "x-stainless-retry-count": "2"}, 3),
+        (ENVOY | {"path": CHAT, "x_stainless_retry_count": 2}, 3),
+        (ENVOY | {"x-envoy-origin-path": CHAT, "x-stainless-retry-count": "1"}, 2),
+    ],
+)
+def test_the_attempt_is_taken_from_the_count_of_retries(line: dict[str, Any], attempt: int, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(jsonl([line]))
+    assert read(path).events[1]["attempt"] == attempt
+
+
+@pytest.mark.parametrize(
+    ("agent", "traffic"),
+    [
+        ("kube-probe/1.29", "probe"), ("GoogleHC/1.0", "probe"), ("ELB-HealthChecker/2.0", "probe"),
+        ("Amazon-Route53-Health-Check-Service (ref 1; report http://amzn.to/1vsZADi)", "probe"), ("Consul Health Check", "probe"),
+        ("OpenAI/Python 3.57.0", None),
+    ],
+)
+def test_a_probe_is_told_by_its_user_agent_unless_the_log_labels_it(agent: str, traffic: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    line = NGINX | {"http_user_agent": agent}
+    path.write_bytes(jsonl([line, line | {"http_x_traffic_class": "eval"}]))
+    inferred, labelled = read(path).events.values()
+    assert (inferred.get("traffic"), inferred.get("traffic_source")) == (traffic, "user_agent" if traffic else None)
+    assert (labelled["traffic"], labelled["traffic_source"]) == ("eval", "label")
