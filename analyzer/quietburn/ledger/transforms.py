@@ -284,6 +284,30 @@ def span_status(http_status: Any, error: Any, code: Any) -> Any:
     return None if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else _number(200)
 
 
+def status_unless_failed(code: Any, kind: Any, message: Any) -> Any:
+    """Return an error's own code; 200 where there is no error at all."""
+    if code is not None:
+        return code
+    return _number(200) if kind is None and message is None else None
+
+
+_IN_MS = {
+    "s": 1000, "sec": 1000, "second": 1000, "seconds": 1000, "ms": 1, "millisecond": 1, "milliseconds": 1,
+    "us": Decimal("1e-3"), "microsecond": Decimal("1e-3"), "microseconds": Decimal("1e-3"),
+    "ns": Decimal("1e-6"), "nanosecond": Decimal("1e-6"), "nanoseconds": Decimal("1e-6"),
+}
+
+
+def ms_of_unit(value: Any, unit: Any) -> Any:
+    """Return a duration in milliseconds by the unit that is named beside it."""
+    number = _as_decimal(value)
+    if number is None:
+        return value
+    factor = _IN_MS.get(unit.strip().lower()) if isinstance(unit, str) else None
+    # In a unit that nobody knows it is no number that could be used; the check of its column refuses the text.
+    return "in an unknown unit" if factor is None else _number(number * factor)
+
+
 def span_error(error: Any, code: Any) -> Any:
     """Return what a span says went wrong; `unspecified` where it says only that something did."""
     if isinstance(error, str) and error.strip() not in _NOTHING:
@@ -304,6 +328,7 @@ TRANSFORMS: dict[str, Transform] = {
         ("is_event_stream", is_event_stream, 1),
         ("deadline_unless_stream", deadline_unless_stream, 2), ("route_of_path", route_of_path, 1),
         ("unless_same", unless_same, 2), ("joined", joined, 2),
+        ("status_unless_failed", status_unless_failed, 3), ("ms_of_unit", ms_of_unit, 2),
         ("span_status", span_status, 3), ("span_error", span_error, 2),
     )
 }

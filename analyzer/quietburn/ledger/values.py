@@ -8,7 +8,7 @@ from quietburn.ledger.careful import resolve
 from quietburn.ledger.transforms import TRANSFORMS
 
 Getter = Callable[[dict[str, Any]], Any]
-_TELL_OF_NOTHING = ("span_status",)  # a span that says nothing of a failure did not fail
+_TELL_OF_NOTHING = ("span_status", "status_unless_failed")  # what says nothing of a failure did not fail
 
 
 def getters(keys: Iterable[str], derived: KeyMap[str, tuple[str, tuple[str, ...]]]) -> dict[str, Getter]:
