@@ -292,9 +292,12 @@ def status_unless_failed(code: Any, kind: Any, message: Any) -> Any:
 
 
 _IN_MS = {
-    "s": 1000, "sec": 1000, "second": 1000, "seconds": 1000, "ms": 1, "millisecond": 1, "milliseconds": 1,
-    "us": Decimal("1e-3"), "microsecond": Decimal("1e-3"), "microseconds": Decimal("1e-3"),
-    "ns": Decimal("1e-6"), "nanosecond": Decimal("1e-6"), "nanoseconds": Decimal("1e-6"),
+    name: Decimal(factor)
+    for factor, names in (
+        ("1000", ("s", "sec", "second", "seconds")), ("1", ("ms", "millisecond", "milliseconds")),
+        ("0.001", ("us", "microsecond", "microseconds")), ("0.000001", ("ns", "nanosecond", "nanoseconds")),
+    )
+    for name in names
 }
 
 
