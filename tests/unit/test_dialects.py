@@ -130,6 +130,7 @@ def test_evidence_names_the_event_within_its_line(tmp_path: Path) -> None:
 
 
 def sample(name: str) -> Path:
+    """Return a public sample, which stays out of the repository: a clone alone has none, under CI neither."""
     path = SAMPLES / name
     if not path.is_file():
         pytest.skip(f"the public sample {name} is not at hand: set QUIETBURN_SAMPLES to the folder that holds it")
