@@ -9,8 +9,8 @@ from quietburn.answers import failure_domains, measure_rates
 from quietburn.classify import classify
 from quietburn.config import Config
 from quietburn.engine.connection import MEMORY_LIMIT
-from quietburn.engine.derive import DeadlineDefault, Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.errors import ConfigError, InputError, UsageError
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.cpu import by_minute, read_cpu

@@ -1,11 +1,12 @@
 """Requests, verdicts and the rates over them; the one place where a rate is computed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from quietburn.engine.base import Engine
-from quietburn.engine.derive import Coverage, Settings, request_within
+from quietburn.engine.derive import Coverage
+from quietburn.engine.settings import Settings, request_within
 from quietburn.engine.verdicts import CRITERIA, FALSE_SUCCESSES
 from quietburn.intervals import wilson
 
@@ -118,7 +119,6 @@ def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rat
     """Return the rates of the run: attempts by their end, requests by the start of their first."""
     facts = engine.select(_FACTS).to_pylist()
     attempts = [fact for fact in facts if fact["is_attempt"]]
-    row = {name: sum(part[name] for part in attempts) for name in _SUMS}
     traffic = _by_traffic(attempts)
     mine = request_within(settings)
     # Without a span each request is as much in the run as its attempts are; one pass tells both.
@@ -127,20 +127,22 @@ def measure_rates(engine: Engine, coverage: Coverage, settings: Settings) -> Rat
     verdicts = {name: requests[name]["n"] if name in requests else 0 for name in VERDICTS}
     abandoned = requests.get("abandoned")
     return Rates(
-        attempts=row["attempts"],
-        successes=row["successes"],
-        with_status=row["with_status"],
+        attempts=_total(attempts, "attempts"),
+        successes=_total(attempts, "successes"),
+        with_status=_total(attempts, "with_status"),
         requests=sum(verdicts.values()),
-        request_attempts=row["request_attempts"],
+        request_attempts=_total([part for part in attempts if part["verdict"]], "attempts"),
         requests_with_2xx=sum(int(r["with_2xx"]) for r in requests.values()),
         abandoned_with_2xx=int(abandoned["with_2xx"]) if abandoned else 0,
         verdicts=verdicts,
         criteria=_criteria(coverage, list(coverage.answered)),
         criteria_by_dialect={dialect: _criteria(coverage, [dialect]) for dialect in sorted(coverage.answered)},
-        tokens=_tokens(row, traffic, attempts),
-        length_limited=row["length_limited"],
-        unlabelled=row["unlabelled"],
-        attempts_by_traffic={r["traffic"]: (int(r["n"]), int(r["successes"])) for r in traffic},
+        tokens=_tokens(traffic, attempts),
+        length_limited=_total(attempts, "length_limited"),
+        unlabelled=_total([part for part in attempts if part["traffic"] is None], "attempts"),
+        attempts_by_traffic={
+            name: (_total(parts, "attempts"), _total(parts, "successes")) for name, parts in traffic.items()
+        },
         failed_attempts=_by_domain(attempts),
     )
 
@@ -161,44 +163,36 @@ _DOMAINS = {
 }
 _DOMAIN = "CASE " + " ".join(f"WHEN {predicate} THEN '{name}'" for name, (predicate, _) in _DOMAINS.items()) + " END"
 
-_SPENT_FOR_NOTHING = (
-    "traffic IS NOT DISTINCT FROM 'probe' OR (in_request AND verdict NOT IN ('usable', 'unknown'))"
-    " OR (in_request AND verdict = 'usable' AND NOT decides)"
-)
-_SUMS = (
-    "attempts", "successes", "with_status", "request_attempts", "length_limited", "unlabelled",
-    "with_tokens", "tokens", "probe_tokens", "wasted",
-)
+# What follows from these groups is counted from them: a sum over every attempt costs more than one over a few groups.
 _FACTS = f"""
-    SELECT is_attempt, COALESCE(traffic, '') AS traffic, COALESCE(verdict, '') AS verdict, decides, {_DOMAIN} AS domain,
-        count(*) AS attempts, count(status) AS with_status,
-        sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes,
-        sum(CASE WHEN in_request THEN 1 ELSE 0 END) AS request_attempts,
-        sum(CASE WHEN in_request AND is_2xx AND lower(finish_reason) IN ('length', 'max_tokens') THEN 1 ELSE 0 END)
-            AS length_limited,
-        sum(CASE WHEN traffic IS NULL THEN 1 ELSE 0 END) AS unlabelled,
+    SELECT is_attempt, traffic, verdict, decides, {_DOMAIN} AS domain, count(*) AS attempts, count(status) AS with_status,
+        count(CASE WHEN status BETWEEN 200 AND 299 THEN 1 END) AS successes,
+        count(CASE WHEN in_request AND is_2xx AND finish_reason <> 'stop'
+            AND lower(finish_reason) IN ('length', 'max_tokens') THEN 1 END) AS length_limited,
         count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens,
-        COALESCE(sum(CASE WHEN traffic = 'probe' THEN tokens END), 0) AS probe_tokens,
-        COALESCE(sum(CASE WHEN {_SPENT_FOR_NOTHING} THEN tokens END), 0) AS wasted,
-        sum(CASE WHEN decides THEN 1 ELSE 0 END) AS n,
-        sum(CASE WHEN decides AND request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
+        count(CASE WHEN decides AND request_has_2xx THEN 1 END) AS with_2xx
     FROM events GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
 """
 _REQUESTS = """
-    SELECT verdict, count(*) AS n, sum(CASE WHEN request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
+    SELECT verdict, TRUE AS decides, count(*) AS attempts, sum(CASE WHEN request_has_2xx THEN 1 ELSE 0 END) AS with_2xx
     FROM all_events WHERE decides AND {mine} GROUP BY verdict
 """
 
 
-def _by_traffic(attempts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _total(parts: Iterable[Mapping[str, Any]], name: str) -> int:
+    return sum(int(part[name]) for part in parts)
+
+
+def _spent(parts: Iterable[Mapping[str, Any]]) -> float:
+    return sum((float(part["tokens"]) for part in parts), 0.0)
+
+
+def _by_traffic(attempts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the groups of attempts by who sent them; those without a label under an empty name."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for part in attempts:
-        row = found.setdefault(part["traffic"], {"traffic": part["traffic"], "n": 0, "successes": 0, "tokens": 0.0, "known": 0})
-        row["known"] += part["with_tokens"]
-        row["n"] += part["attempts"]
-        row["successes"] += part["successes"]
-        row["tokens"] += part["tokens"]
-    return [found[name] for name in sorted(found)]
+        found.setdefault(part["traffic"] or "", []).append(part)
+    return {name: found[name] for name in sorted(found)}
 
 
 def _by_domain(attempts: list[dict[str, Any]]) -> dict[str, int]:
@@ -212,32 +206,35 @@ def _by_domain(attempts: list[dict[str, Any]]) -> dict[str, int]:
 def _by_verdict(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for part in facts:
-        row = found.setdefault(part["verdict"], {"n": 0, "with_2xx": 0})
-        row["n"] += int(part["n"])
-        row["with_2xx"] += int(part["with_2xx"])
+        if part["decides"]:
+            row = found.setdefault(part["verdict"], {"n": 0, "with_2xx": 0})
+            row["n"] += int(part["attempts"])
+            row["with_2xx"] += int(part["with_2xx"])
     return found
 
 
-def _tokens(row: Mapping[str, float], traffic: list[dict[str, Any]], attempts: list[dict[str, Any]]) -> Tokens:
-    named = {r["traffic"] or "unlabelled": r for r in traffic}
+def _tokens(traffic: Mapping[str, list[dict[str, Any]]], attempts: list[dict[str, Any]]) -> Tokens:
+    named = {name or "unlabelled": parts for name, parts in traffic.items()}
+    for_nothing = [part for part in attempts if _bought_nothing(part)]
+    probes = [part for part in attempts if part["traffic"] == "probe"]
     return Tokens(
-        all=row["tokens"],
-        wasted=row["wasted"],
-        probe=row["probe_tokens"],
+        all=_spent(attempts),
+        wasted=_spent(for_nothing),
+        probe=_spent(probes),
         coverage=_coverage_of(attempts),
-        wasted_coverage=_coverage_of([part for part in attempts if _bought_nothing(part)]),
-        probe_coverage=_coverage_of([part for part in attempts if part["traffic"] == "probe"]),
-        by_traffic={name: float(r["tokens"]) for name, r in named.items()},
-        coverage_by_traffic={name: _share(r["known"], r["n"]) for name, r in named.items()},
+        wasted_coverage=_coverage_of(for_nothing),
+        probe_coverage=_coverage_of(probes),
+        by_traffic={name: _spent(parts) for name, parts in named.items()},
+        coverage_by_traffic={name: _coverage_of(parts) for name, parts in named.items()},
     )
 
 
 def _coverage_of(parts: list[dict[str, Any]]) -> float | None:
-    return _share(sum(int(part["with_tokens"]) for part in parts), sum(int(part["attempts"]) for part in parts))
+    return _share(_total(parts, "with_tokens"), _total(parts, "attempts"))
 
 
 def _bought_nothing(part: Mapping[str, Any]) -> bool:
-    """Whether the attempts of a group bought no usable answer (in SQL: `_SPENT_FOR_NOTHING`)."""
+    """Whether the attempts of a group bought no usable answer: probes, what failed, and what another attempt made needless."""
     if part["traffic"] == "probe":
         return True
     return bool(part["verdict"]) and part["verdict"] != "unknown" and not (part["verdict"] == "usable" and part["decides"])

@@ -8,7 +8,7 @@ import pyarrow as pa
 from quietburn import intervals
 from quietburn.answers import VERDICTS
 from quietburn.engine.base import Engine
-from quietburn.engine.derive import DeadlineDefault, Settings
+from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.engine.verdicts import CRITERIA, FALSE_SUCCESSES
 from quietburn.errors import UsageError
 from quietburn.intervals import Blocks, Estimate, Floats, Share

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from quietburn.answers import Rates
 from quietburn.classify import Outcome, RuleResult
-from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.settings import Settings
 from quietburn.samples import Patience, patience
 from quietburn.timerange import iso
 

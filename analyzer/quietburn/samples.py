@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from quietburn.answers import NOT_VALID, VERDICTS
 from quietburn.engine.base import Engine
-from quietburn.engine.derive import Settings, request_within
+from quietburn.engine.settings import Settings, request_within
 from quietburn.engine.verdicts import DECIDING_FIRST, met, missed_by, not_missed, rank_of
 from quietburn.intervals import Blocks, Counts, Floats, Share
 

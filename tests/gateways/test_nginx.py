@@ -12,8 +12,8 @@ from tests.gateways.nginx import require_nginx
 from tests.gateways.night import BACKEND_S, CALLS, Format, play
 
 from quietburn.analysis import Request, analyze
-from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.settings import Settings
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import shipped_mappings
 from quietburn.report.model import Report, UnlockReport

@@ -8,8 +8,8 @@ from tests.ledgers import T0, jsonl, report_of
 
 from quietburn.analysis import Request
 from quietburn.config import Config
-from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.settings import Settings
 from quietburn.intervals import wilson
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import shipped_mappings

@@ -17,8 +17,8 @@ from tests.ledgers import conserved
 
 from quietburn.analysis import Request, analyze
 from quietburn.config import Config, Deadlines
-from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.settings import Settings
 from quietburn.errors import InputError
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile

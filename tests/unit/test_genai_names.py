@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.ledgers import read
 
-from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.settings import Settings
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import shipped_mappings
 

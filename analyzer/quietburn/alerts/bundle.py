@@ -12,9 +12,9 @@ from quietburn.alerts.rules import Group, Options, alerts_of, alerts_yaml, build
 from quietburn.alerts.runbook import runbook_pages
 from quietburn.alerts.series import Frame, stepped_values
 from quietburn.alerts.templates import rendered
-from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.minutes import reduce_to_minutes
+from quietburn.engine.settings import Settings
 from quietburn.errors import ConfigError
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import shipped_mappings

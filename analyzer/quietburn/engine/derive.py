@@ -1,7 +1,7 @@
-"""Derived columns of `events`: requests, criteria, verdicts. Made once, by views over the load.
+"""Derived columns of `events`: requests and verdicts. Made once, by views over the load.
 
 Only attempts whose request has several need window functions; they are worked out in a small
-table, and the view joins it. Definitions: usable-answers (units, three questions, verdicts).
+table, and the view joins it. Definitions: usable-answers (units, verdicts).
 """
 
 from collections.abc import Collection
@@ -9,19 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
+from quietburn.engine.attempts import ALONE, MINUTE_US, attempts_select, microseconds, on_time
+from quietburn.engine.settings import Settings, request_within, within
 from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, met, missed_by, not_missed, rank_of
-from quietburn.ledger.events import BY_NAME, COLUMNS
-from quietburn.ledger.repeats import COUNTED_LINES, repeated_ids
-from quietburn.ledger.sql import any_of, literal
+from quietburn.ledger.repeats import COUNTED_LINES, REPEATED_IDS
+from quietburn.ledger.sql import literal
 
-NATURAL_FINISH = (
-    "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",
-    "content_filter", "refusal",
-)
-LENGTH_FINISH = ("length", "max_tokens")
-TOOL_FINISH = ("tool_calls", "tool_use", "function_call")
-MINUTE_US = 60_000_000
-HOUR_US = 3_600_000_000
+_HOUR_US = 3_600_000_000
 _MEASURED_FROM = 0.5  # a criterion counts when it can be answered for half of the 2xx attempts
 
 DERIVED = {
@@ -32,49 +26,6 @@ DERIVED = {
     "tokens": "DOUBLE", "prefix_is_new": "BOOLEAN", "minute": "BIGINT", "nth": "BIGINT", "of_request": "BIGINT",
     "request_start_known": "BOOLEAN", "start_known": "BOOLEAN", "timed_out": "BOOLEAN",
 }
-
-
-@dataclass(frozen=True)
-class DeadlineDefault:
-    """A deadline that the ledger doesn't carry: assumed for a dialect, or configured."""
-
-    deadline_ms: float
-    origin: str  # for the report: where the number comes from
-    dialect: str | None = None  # only for lines of this dialect
-    column: str | None = None  # only where this column ...
-    value: str | None = None  # ... holds this value
-
-    def condition(self, columns: Collection[str]) -> str | None:
-        """Return the predicate over lines that carry no deadline: this one is for them; None where it is for none.
-
-        A route is meant by the name that reports give it, or by the path that the log writes.
-        """
-        if self.dialect:
-            return f"dialect = {literal(self.dialect)}"
-        if not self.column:
-            return "TRUE"
-        asked = [name for name in _MEANT_BY.get(self.column, (self.column,)) if name in columns]
-        return any_of(f"{name} = {literal(self.value or '')}" for name in asked) if asked else None
-
-
-_MEANT_BY = {"route": ("route", "path")}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What shapes the view besides the ledger: times in UTC microseconds, half open."""
-
-    since_us: int | None = None
-    until_us: int | None = None
-    deadlines: tuple[DeadlineDefault, ...] = ()
-    length_is_complete: bool = True
-    file_labels: tuple[str, ...] = ()  # by file id
-    carriers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by column, dialects in which its absence tells
-    weak: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by column, dialects in which its absence proves nothing
-
-    def carrying(self, *columns: str) -> tuple[str, ...]:
-        """Return the dialects in which the absence of any of these columns tells something."""
-        return tuple(sorted({dialect for column in columns for dialect in self.carriers.get(column, ())}))
 
 
 @dataclass
@@ -98,15 +49,14 @@ def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]
         for column, dialects in carried.items()
     }
     settings = replace(settings, carriers=telling)
-    _chain_attempts(connection, columns, settings)
     _remember_prefixes(connection, columns)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW answers AS {_answers(columns, settings)}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW attempts AS {attempts_select(columns, settings)}")
+    _chain_attempts(connection, attempts_select(columns, settings, where=f"row_id IN (SELECT row_id FROM {REPEATED_IDS})"))
     coverage = _coverage(connection, settings)
     verdict = _attempt_verdict(coverage)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW judged AS SELECT *, {verdict} AS attempt_verdict FROM answers")
-    _decide_requests(connection)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events()}")
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * FROM all_events{_within(settings, 'ts_us')}")
+    _decide_requests(connection, verdict)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events(verdict)}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * FROM all_events{within(settings, 'ts_us')}")
     return coverage
 
 
@@ -120,96 +70,33 @@ def _carriers(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) ->
     return {name: tuple(row[0] for row in rows if row[1 + place]) for place, name in enumerate(asked)}
 
 
-def _within(settings: Settings, column: str) -> str:
-    limits = []
-    if settings.since_us is not None:
-        limits.append(f"{column} >= {settings.since_us}")
-    if settings.until_us is not None:
-        limits.append(f"{column} < {settings.until_us}")
-    return " WHERE " + " AND ".join(limits) if limits else ""
+# What a request of several attempts needs to know of each, besides times: enough to judge and to order it.
+_OF_ATTEMPT = (
+    "row_id, dialect, in_request, is_2xx, complete, non_empty, ts_us, status, error, decision, reason, client_closed"
+)
+# What an attempt takes over from its request where that has several.
+_OF_REQUEST = (
+    "request_key", "nth", "of_request", "request_started_us", "request_start_known", "request_deadline_us", "on_time",
+)
+_MAY_BE_UNKNOWN = ("request_deadline_us", "on_time")  # of a request of several attempts, though one of them alone knew
 
 
-def request_within(settings: Settings) -> str:
-    """Return the predicate: the event's request started within the asked span."""
-    within = _within(settings, "request_started_us")
-    return within.removeprefix(" WHERE ") or "TRUE"
-
-
-def _base(columns: frozenset[str], settings: Settings) -> str:
-    """Return the select that gives every canonical column, NULL where no ledger brought it."""
-    given = [f"{'deadline_ms' if 'deadline_ms' in columns else 'CAST(NULL AS DOUBLE)'} AS own_deadline_ms"]
-    for column in COLUMNS:
-        if column.name == "deadline_ms":
-            continue
-        if column.name in _FOLLOWING:
-            given.append(_following(column.name, columns))
-            continue
-        given.append(column.name if column.name in columns else f"CAST(NULL AS {column.sql_type}) AS {column.name}")
-    files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
-    file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
-    return (
-        f"SELECT row_id, file_id, {file} AS file, line, item, dialect, {', '.join(given)}, "
-        f"{_deadline(columns, settings)} AS deadline_ms FROM {COUNTED_LINES}"
-    )
-
-
-# What follows from other columns is stored only where a ledger says it, or where it was inferred.
-_FOLLOWING = {
-    "started_us": ("COALESCE({ts_us} - CAST(round({latency_ms} * 1000) AS BIGINT), {ts_us})", ("ts_us", "latency_ms")),
-    "start_known": ("{latency_ms} IS NOT NULL AND {ts_us} IS NOT NULL", ("ts_us", "latency_ms")),
-    "end_known": ("{ts_us} IS NOT NULL", ("ts_us",)),
-    "traffic_source": ("CASE WHEN {traffic} IS NOT NULL THEN 'label' END", ("traffic",)),
-}
-
-
-def _following(name: str, columns: frozenset[str]) -> str:
-    template, sources = _FOLLOWING[name]
-    known = {source: source if source in columns else f"CAST(NULL AS {BY_NAME[source].sql_type})" for source in sources}
-    follows = template.format(**known)
-    return f"COALESCE({name}, {follows}) AS {name}" if name in columns else f"{follows} AS {name}"
-
-
-def _deadline(columns: frozenset[str], settings: Settings) -> str:
-    parts = ["deadline_ms"] if "deadline_ms" in columns else []
-    for default in settings.deadlines:
-        condition = default.condition(columns)
-        if condition is None:
-            continue
-        number = f"CAST({default.deadline_ms!r} AS DOUBLE)"
-        parts.append(number if condition == "TRUE" else f"CASE WHEN {condition} THEN {number} END")
-    if not parts:
-        return "CAST(NULL AS DOUBLE)"
-    return parts[0] if len(parts) == 1 else f"COALESCE({', '.join(parts)})"
-
-
-_IN_REQUEST = "(route = 'complete' AND traffic IS DISTINCT FROM 'probe')"
-# An id and a key that happen to be spelt alike are still two things.
-_KEY = "COALESCE(request_id, 'key:' || idempotency_key)"
-
-
-# Nobody knows whether the server did the work. Without a connection it did not.
-_TIMED_OUT = """COALESCE((lower(error) LIKE '%timeout%' OR lower(error) LIKE '%timed out%'
-        OR lower(error) LIKE '%deadline%exceeded%')
-    AND NOT lower(error) LIKE '%connect%' AND NOT lower(error) LIKE '%pool%', FALSE) OR COALESCE(status IN (408, 504), FALSE)"""
-
-
-def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> None:
-    """Make `chained`: the attempts of requests that have several, in order, with their request's facts.
+def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> None:
+    """Make `chained`: of some attempts those of requests that have several, in order, with their request's facts.
 
     Attempts of one id are one request while each starts within an hour of the end of those before.
     """
-    base = _base(columns, settings)
-    rows = f"SELECT *, {_KEY} AS id FROM ({base}) WHERE {_IN_REQUEST} AND ({repeated_ids(columns)})"
     order = "started_us, attempt, ts_us, status, file_id, line"
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE chained AS
-        WITH attempts AS ({rows}),
-        placed AS (
-            SELECT *, max(ts_us) OVER (PARTITION BY id ORDER BY {order}
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ended_before FROM attempts
+        WITH placed AS (
+            SELECT {_OF_ATTEMPT}, {order}, request_key AS id, start_known, own_deadline_ms, deadline_ms, latency_ms, end_known,
+                max(ts_us) OVER (PARTITION BY id ORDER BY {order}
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ended_before
+            FROM ({candidates}) WHERE in_request
         ),
         split AS (
-            SELECT *, sum(CASE WHEN started_us > ended_before + {HOUR_US} THEN 1 ELSE 0 END)
+            SELECT *, sum(CASE WHEN started_us > ended_before + {_HOUR_US} THEN 1 ELSE 0 END)
                 OVER (PARTITION BY id ORDER BY {order} ROWS UNBOUNDED PRECEDING) AS session FROM placed
         ),
         numbered AS (
@@ -217,7 +104,7 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
                 count(*) OVER (PARTITION BY id, session) AS of_request FROM split
         ),
         firsts AS (
-            SELECT id, session, min(CASE WHEN nth = 1 THEN started_us END) AS request_started_us,
+            SELECT id, session, min(CASE WHEN nth = 1 THEN started_us END) AS first_started_us,
                 max(CASE WHEN nth = 1 AND start_known THEN 1 ELSE 0 END) = 1 AS request_start_known,
                 COALESCE(min(CASE WHEN own_deadline_ms IS NOT NULL THEN nth END),
                     min(CASE WHEN deadline_ms IS NOT NULL THEN nth END)) AS deadline_nth
@@ -226,12 +113,17 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
         deadlines AS (
             SELECT n.id, n.session, n.deadline_ms AS request_deadline_ms
             FROM numbered n JOIN firsts f ON n.id = f.id AND n.session = f.session AND n.nth = f.deadline_nth
+        ),
+        asked AS (
+            SELECT n.*, n.id || '#' || CAST(n.session AS VARCHAR) AS request_key, f.request_start_known,
+                COALESCE(f.first_started_us, n.started_us) AS request_started_us,
+                COALESCE(f.first_started_us, n.started_us) + {microseconds('d.request_deadline_ms')} AS request_deadline_us
+            FROM numbered n
+            JOIN firsts f ON n.id = f.id AND n.session = f.session
+            LEFT JOIN deadlines d ON n.id = d.id AND n.session = d.session
         )
-        SELECT n.row_id AS chained_row, n.id || '#' || CAST(n.session AS VARCHAR) AS request_key, n.nth,
-            n.of_request, f.request_started_us, f.request_start_known, d.request_deadline_ms
-        FROM numbered n
-        JOIN firsts f ON n.id = f.id AND n.session = f.session
-        LEFT JOIN deadlines d ON n.id = d.id AND n.session = d.session
+        SELECT {_OF_ATTEMPT}, request_key, nth, of_request, request_started_us, request_start_known, request_deadline_us,
+            {on_time('request_start_known', 'request_deadline_us', 'of_request = 1')} AS on_time FROM asked
     """)
 
 
@@ -248,73 +140,23 @@ def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset
     """)
 
 
-def _answers(columns: frozenset[str], settings: Settings) -> str:
-    """Return the select of attempts with their request's facts and the three questions."""
-    timed = "request_start_known AND end_known AND request_deadline_us IS NOT NULL"
-    untimed = "ts_us IS NULL AND of_request = 1"
-    told = {"prefix_fp", "ts_us"} <= columns
-    prefix = "p.prefix_is_new" if told else "CAST(NULL AS BOOLEAN)"
-    join = "LEFT JOIN prefixes p ON b.row_id = p.prefix_row" if told else ""
-    return f"""
-        SELECT *, {_complete(settings)} AS complete, {_non_empty()} AS non_empty,
-            CASE WHEN {timed} THEN ts_us <= request_deadline_us
-                 WHEN {untimed} THEN latency_ms <= deadline_ms END AS on_time
-        FROM (
-            SELECT b.*, {prefix} AS prefix_is_new, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
-                COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx,
-                {_TIMED_OUT} AS timed_out,
-                COALESCE(c.request_key, {_KEY}) AS request_key,
-                COALESCE(c.of_request, 1) AS of_request, COALESCE(c.nth, 1) AS nth,
-                COALESCE(c.request_started_us, started_us) AS request_started_us,
-                COALESCE(c.request_start_known, start_known, FALSE) AS request_start_known,
-                COALESCE(c.request_started_us, started_us) + CAST(round(
-                    CASE WHEN c.chained_row IS NULL THEN deadline_ms ELSE c.request_deadline_ms END * 1000) AS BIGINT)
-                    AS request_deadline_us,
-                COALESCE(actual_tokens, prompt_tokens + completion_tokens) AS tokens,
-                (ts_us + {MINUTE_US - 1}) // {MINUTE_US} AS minute
-            FROM ({_base(columns, settings)}) b
-            LEFT JOIN chained c ON b.row_id = c.chained_row
-            {join}
-        )
+def _of_its_request(names: Collection[str], several: str) -> str:
+    """Return columns that come from a table of requests of several attempts where the attempt stands in it, else from `a`.
+
+    DuckDB sees through COALESCE: asked for `of_request > 1`, it looks at that table's attempts alone.
     """
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return "(" + (", ".join(literal(name) for name in names) or "NULL") + ")"
-
-
-def _complete(settings: Settings) -> str:
-    """Did the whole answer arrive? NULL is unknown.
-
-    A missing finish reason tells something only where lines of that dialect carry one, or an end
-    marker.
-    """
-    natural = NATURAL_FINISH + (LENGTH_FINISH if settings.length_is_complete else ())
-    markers = _listed(settings.carrying("terminal_seen", "stream_complete"))
-    ended_somehow = _listed(settings.carrying("terminal_seen", "stream_complete", "finish_reason"))
-    streamed = f"COALESCE(stream, dialect IN {markers})"
-    cut = f"WHEN {streamed} AND finish_reason IS NULL AND dialect IN {ended_somehow} THEN FALSE"
-    # The usual reason goes first: DuckDB compares what is left only, and a list costs a comparison for each entry.
-    return f"""CASE WHEN stream_complete = FALSE THEN FALSE
-        WHEN finish_reason = 'stop' THEN TRUE
-        WHEN lower(finish_reason) IN {_listed(natural)} THEN TRUE
-        WHEN terminal_seen OR stream_complete THEN TRUE
-        WHEN client_closed THEN FALSE
-        {cut}
-        WHEN stream = FALSE THEN TRUE END"""
-
-
-def _non_empty() -> str:
-    return f"""CASE WHEN answer_chars > 0 OR tool_calls > 0 THEN TRUE
-        WHEN finish_reason <> 'stop' AND lower(finish_reason) IN {_listed(TOOL_FINISH)} THEN TRUE
-        WHEN answer_chars = 0 THEN FALSE END"""
+    taken = {name: f"COALESCE({several}.{name}, {ALONE.get(name, f'a.{name}')})" for name in names}
+    for name in _MAY_BE_UNKNOWN:
+        taken[name] = f"CASE WHEN {several}.row_id IS NULL THEN a.{name} ELSE {several}.{name} END"
+    return ", ".join(f"{sql} AS {name}" for name, sql in taken.items())
 
 
 def _coverage(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Coverage:
     known = ", ".join(f"count({criterion})" for criterion in CRITERIA)
     rows = connection.execute(
-        f"SELECT dialect, count(*), {known} FROM answers "
-        f"WHERE in_request AND is_2xx AND {request_within(settings)} GROUP BY dialect"
+        f"SELECT dialect, count(*), {known} FROM (SELECT a.* REPLACE ({_of_its_request(_OF_REQUEST, 'c')}) "
+        f"FROM attempts a LEFT JOIN chained c ON a.row_id = c.row_id WHERE a.in_request AND a.is_2xx) "
+        f"WHERE {request_within(settings)} GROUP BY dialect"
     ).fetchall()
     coverage = Coverage()
     for dialect, total, *counts in rows:
@@ -328,14 +170,17 @@ def _attempt_verdict(coverage: Coverage) -> str:
     by_dialect: dict[str, str] = {}
     for dialect in coverage.answered:
         wanted = [c for c in CRITERIA if coverage.measured(dialect, c)]
+        others = [c for c in CRITERIA if c not in wanted]
         # Without a measured deadline nobody can call an answer usable.
-        by_dialect[dialect] = met(wanted) if "on_time" in wanted else "FALSE"
+        by_dialect[dialect] = f"{met(wanted)} AND {not_missed(others)}" if "on_time" in wanted else "FALSE"
     clauses = " ".join(f"WHEN {literal(dialect)} THEN {condition}" for dialect, condition in by_dialect.items())
-    all_met = f"CASE dialect {clauses} ELSE FALSE END" if clauses else "FALSE"
+    usable = f"CASE dialect {clauses} ELSE FALSE END" if clauses else "FALSE"
     if len(by_dialect) == 1:
-        ((_, all_met),) = by_dialect.items()
+        ((_, usable),) = by_dialect.items()
+    # The usual verdict goes first and asks each criterion once.
     return f"""CASE WHEN NOT in_request THEN NULL
-        WHEN is_2xx AND {not_missed(CRITERIA)} THEN CASE WHEN {all_met} THEN 'usable' ELSE 'unknown' END
+        WHEN is_2xx AND {usable} THEN 'usable'
+        WHEN is_2xx AND {not_missed(CRITERIA)} THEN 'unknown'
         WHEN COALESCE(client_closed OR status = 499, status = 499, FALSE)
              AND NOT COALESCE(ts_us > request_deadline_us, FALSE) THEN 'abandoned'
         WHEN is_2xx THEN {missed_by(CRITERIA)}
@@ -346,28 +191,28 @@ def _attempt_verdict(coverage: Coverage) -> str:
         ELSE 'failed' END"""
 
 
-def _decide_requests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make `decided`: for attempts of requests that have several, the verdict and who gives it."""
+def _decide_requests(connection: duckdb.DuckDBPyConnection, verdict: str) -> None:
+    """Make `several`: the attempts of requests that have several, with the verdict and who gives it."""
     connection.execute(f"""
-        CREATE OR REPLACE TEMP TABLE decided AS
-        WITH ranked AS (
-            SELECT row_id, request_key, attempt_verdict, is_2xx, nth, ts_us, {rank_of('attempt_verdict')} AS rank
-            FROM judged WHERE in_request AND of_request > 1
-        ),
+        CREATE OR REPLACE TEMP TABLE several AS
+        WITH judged AS (SELECT *, {verdict} AS attempt_verdict FROM chained),
+        ranked AS (SELECT *, {rank_of('attempt_verdict')} AS rank FROM judged),
         ordered AS (
             SELECT *, row_number() OVER (PARTITION BY request_key ORDER BY {DECIDING_FIRST}) AS place,
                 max(CASE WHEN is_2xx THEN 1 ELSE 0 END) OVER (PARTITION BY request_key) = 1 AS request_has_2xx
             FROM ranked
         )
-        SELECT o.row_id AS decided_row, o.place = 1 AS decides, o.request_has_2xx, f.attempt_verdict AS verdict
+        SELECT o.row_id, {', '.join(f'o.{name}' for name in _OF_REQUEST)}, o.attempt_verdict, f.attempt_verdict AS verdict,
+            o.place = 1 AS decides, o.request_has_2xx
         FROM ordered o JOIN ordered f ON o.request_key = f.request_key AND f.place = 1
     """)
 
 
-def _all_events() -> str:
-    return """
-        SELECT j.*, COALESCE(d.verdict, attempt_verdict) AS verdict,
-            CASE WHEN in_request THEN COALESCE(d.decides, TRUE) ELSE FALSE END AS decides,
-            CASE WHEN in_request THEN COALESCE(d.request_has_2xx, is_2xx) ELSE FALSE END AS request_has_2xx
-        FROM judged j LEFT JOIN decided d ON j.row_id = d.decided_row
+def _all_events(verdict: str) -> str:
+    alone = f"SELECT *, {verdict} AS attempt_verdict FROM attempts"
+    itself = "COALESCE(in_request, FALSE) AS decides, COALESCE(in_request AND is_2xx, FALSE) AS request_has_2xx"
+    taken = (*_OF_REQUEST, "attempt_verdict", "verdict", "decides", "request_has_2xx")
+    return f"""
+        SELECT a.* REPLACE ({_of_its_request(taken, 's')})
+        FROM (SELECT *, attempt_verdict AS verdict, {itself} FROM ({alone})) a LEFT JOIN several s ON a.row_id = s.row_id
     """

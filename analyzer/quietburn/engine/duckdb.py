@@ -15,6 +15,7 @@ import pyarrow as pa
 from quietburn.engine import derive
 from quietburn.engine.base import EngineError
 from quietburn.engine.connection import MEMORY_LIMIT, connect
+from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
@@ -95,7 +96,7 @@ class DuckEngine:
         """Return the files of this run where the store may hold others."""
         return [counts.file_id for counts in self.files] if self.loader.durable else None
 
-    def prepare(self, settings: derive.Settings) -> None:
+    def prepare(self, settings: Settings) -> None:
         """Make `events` and what it stands on."""
         mappings = self.loader.mappings
         weak = {
@@ -196,7 +197,7 @@ class DuckEngine:
         labels = {counts.file_id: counts.label for counts in self.files}
         return [InvalidField(labels[f], line, field, FieldFault(code)) for f, line, field, code in rows if f in labels]
 
-    def lines_meant(self, default: derive.DeadlineDefault) -> bool:
+    def lines_meant(self, default: DeadlineDefault) -> bool:
         """Return whether a deadline of the configuration is for any of the loaded events, whatever these carry."""
         condition = default.condition(self.loader.columns)
         if condition in (None, "TRUE"):

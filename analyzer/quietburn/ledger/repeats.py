@@ -14,8 +14,7 @@ import pyarrow as pa
 EVENTS_TABLE = "ledger_events"
 COUNTED_LINES = "counted_lines"
 REPEATS = "repeats"  # temporary: row_id and file_id of lines that stand twice
-_REPEATED_IDS = "repeated_ids"
-_REPEATED_KEYS = "repeated_keys"
+REPEATED_IDS = "lines_of_repeated_ids"  # temporary: row_id of lines whose id, or else whose key, stands in several lines
 
 
 def lines_of(file_ids: Iterable[int] | None) -> str:
@@ -38,21 +37,24 @@ def find_counted_lines(
 
 
 def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str) -> None:
-    """Note of some lines which ids and which idempotency keys (of lines without an id) stand in several lines.
+    """Note which of some lines have an id, or without one an idempotency key, that stands in several of them.
 
     Looking for groups among millions of ids costs time; everything that looks at several lines of
-    an id starts from these small tables. They hold hashes: an id too many costs a little work and
+    an id starts from this small table. It goes by hashes: a line too many costs a little work and
     no result.
     """
-    has_id = "request_id" in columns
-    without_id = "request_id IS NULL AND " if has_id else ""
-    for name, column, where in (
-        (_REPEATED_IDS, "request_id", "request_id IS NOT NULL"),
-        (_REPEATED_KEYS, "idempotency_key", f"{without_id}idempotency_key IS NOT NULL"),
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {REPEATED_IDS} (row_id BIGINT)")
+    without_id = "request_id IS NULL AND " if "request_id" in columns else ""
+    for column, where in (
+        ("request_id", "request_id IS NOT NULL"), ("idempotency_key", f"{without_id}idempotency_key IS NOT NULL"),
     ):
-        found = _repeated_hashes(connection, column, lines, where) if column in columns else np.empty(0, np.uint64)
-        connection.register("repeated_hashes", pa.table({"id": found}))
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT id FROM repeated_hashes")
+        if column not in columns:
+            continue
+        connection.register("repeated_hashes", pa.table({"id": _repeated_hashes(connection, column, lines, where)}))
+        connection.execute(
+            f"INSERT INTO {REPEATED_IDS} SELECT row_id FROM {lines} "
+            f"WHERE {where} AND hash({column}) IN (SELECT id FROM repeated_hashes)"
+        )
         connection.unregister("repeated_hashes")
 
 
@@ -74,17 +76,6 @@ def _repeated_hashes(
     return np.concatenate(found)
 
 
-def repeated_ids(columns: frozenset[str]) -> str:
-    """Return the predicate over lines: the line's id, or else its key, stands in several lines."""
-    parts = []
-    if "request_id" in columns:
-        parts.append(f"hash(request_id) IN (SELECT id FROM {_REPEATED_IDS})")
-    if "idempotency_key" in columns:
-        without = "request_id IS NULL AND " if "request_id" in columns else ""
-        parts.append(f"({without}hash(idempotency_key) IN (SELECT id FROM {_REPEATED_KEYS}))")
-    return " OR ".join(parts) or "FALSE"
-
-
 def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str) -> dict[int, int]:
     """Note which lines are the same event again; return how many by file.
 
@@ -93,19 +84,21 @@ def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str],
     `find_repeated_ids` of the same lines.
     """
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {REPEATS} (row_id BIGINT, file_id INTEGER)")
-    candidates = [repeated_ids(columns)]
-    if "ts_us" in columns:
-        named = [name for name in ("request_id", "idempotency_key") if name in columns]
-        without = "".join(f"{name} IS NULL AND " for name in named)
-        times = f"SELECT ts_us FROM {lines} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
-        candidates.append(f"({without}ts_us % 1000000 <> 0 AND ts_us IN ({times}))")
     # First by the few columns that tell most, then, where these agree, by all of them.
     narrow = ", ".join(name for name in ("request_id", "idempotency_key", "ts_us", "attempt", "status") if name in columns)
     if not narrow:
         return {}
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE maybe_alike AS SELECT row_id FROM {REPEATED_IDS}")
+    if "ts_us" in columns:
+        named = [name for name in ("request_id", "idempotency_key") if name in columns]
+        without = "".join(f"{name} IS NULL AND " for name in named)
+        times = f"SELECT ts_us FROM {lines} WHERE {without}ts_us IS NOT NULL GROUP BY ts_us HAVING count(*) > 1"
+        connection.execute(
+            f"INSERT INTO maybe_alike SELECT row_id FROM {lines} WHERE {without}ts_us % 1000000 <> 0 AND ts_us IN ({times})"
+        )
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE alike AS SELECT row_id FROM (SELECT row_id, "
-        f"count(*) OVER (PARTITION BY {narrow}) AS n FROM {lines} WHERE {' OR '.join(candidates)}) WHERE n > 1"
+        f"CREATE OR REPLACE TEMP TABLE alike AS SELECT row_id FROM (SELECT row_id, count(*) OVER (PARTITION BY {narrow}) AS n "
+        f"FROM {lines} WHERE row_id IN (SELECT row_id FROM maybe_alike)) WHERE n > 1"
     )
     if connection.execute("SELECT count(*) FROM alike").fetchall() == [(0,)]:
         return {}
@@ -128,6 +121,6 @@ def conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
     keys = ", ".join(name for name in ("request_id", "attempt", "ts_us") if name in columns)
     ((count,),) = connection.execute(
         f"SELECT sum(n - 1) FROM (SELECT count(*) AS n FROM {COUNTED_LINES} WHERE ts_us IS NOT NULL "
-        f"AND hash(request_id) IN (SELECT id FROM {_REPEATED_IDS}) GROUP BY {keys} HAVING count(*) > 1)"
+        f"AND request_id IS NOT NULL AND row_id IN (SELECT row_id FROM {REPEATED_IDS}) GROUP BY {keys} HAVING count(*) > 1)"
     ).fetchall()
     return int(count or 0)

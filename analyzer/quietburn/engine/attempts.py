@@ -1,0 +1,143 @@
+"""What an attempt says by itself: its canonical columns and the three questions, as if it were its whole request.
+
+All of it stands below any join: there DuckDB knows which columns no ledger brought, and drops
+what is asked of them. Definitions: usable-answers (units, three questions).
+"""
+
+from quietburn.engine.settings import Settings
+from quietburn.ledger.events import BY_NAME, COLUMNS
+from quietburn.ledger.repeats import COUNTED_LINES
+from quietburn.ledger.sql import literal
+
+NATURAL_FINISH = (
+    "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",
+    "content_filter", "refusal",
+)
+LENGTH_FINISH = ("length", "max_tokens")
+TOOL_FINISH = ("tool_calls", "tool_use", "function_call")
+MINUTE_US = 60_000_000
+ALONE = {"nth": "1", "of_request": "1"}  # of an attempt that is its whole request
+
+
+def _base(columns: frozenset[str], settings: Settings) -> str:
+    """Return the select that gives every canonical column, NULL where no ledger brought it."""
+    given = [f"{'deadline_ms' if 'deadline_ms' in columns else 'CAST(NULL AS DOUBLE)'} AS own_deadline_ms"]
+    for column in COLUMNS:
+        if column.name == "deadline_ms":
+            continue
+        if column.name in _FOLLOWING:
+            given.append(_following(column.name, columns))
+            continue
+        given.append(column.name if column.name in columns else f"CAST(NULL AS {column.sql_type}) AS {column.name}")
+    files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
+    file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
+    return (
+        f"SELECT row_id, file_id, {file} AS file, line, item, dialect, {', '.join(given)}, "
+        f"{_deadline(columns, settings)} AS deadline_ms FROM {COUNTED_LINES}"
+    )
+
+
+# What follows from other columns is stored only where a ledger says it, or where it was inferred.
+_FOLLOWING = {
+    "started_us": ("COALESCE({ts_us} - CAST(round({latency_ms} * 1000) AS BIGINT), {ts_us})", ("ts_us", "latency_ms")),
+    "start_known": ("{latency_ms} IS NOT NULL AND {ts_us} IS NOT NULL", ("ts_us", "latency_ms")),
+    "end_known": ("{ts_us} IS NOT NULL", ("ts_us",)),
+    "traffic_source": ("CASE WHEN {traffic} IS NOT NULL THEN 'label' END", ("traffic",)),
+}
+
+
+def _following(name: str, columns: frozenset[str]) -> str:
+    template, sources = _FOLLOWING[name]
+    known = {source: source if source in columns else f"CAST(NULL AS {BY_NAME[source].sql_type})" for source in sources}
+    follows = template.format(**known)
+    return f"COALESCE({name}, {follows}) AS {name}" if name in columns else f"{follows} AS {name}"
+
+
+def _deadline(columns: frozenset[str], settings: Settings) -> str:
+    parts = ["deadline_ms"] if "deadline_ms" in columns else []
+    for default in settings.deadlines:
+        condition = default.condition(columns)
+        if condition is None:
+            continue
+        number = f"CAST({default.deadline_ms!r} AS DOUBLE)"
+        parts.append(number if condition == "TRUE" else f"CASE WHEN {condition} THEN {number} END")
+    if not parts:
+        return "CAST(NULL AS DOUBLE)"
+    return parts[0] if len(parts) == 1 else f"COALESCE({', '.join(parts)})"
+
+
+_IN_REQUEST = "(route = 'complete' AND traffic IS DISTINCT FROM 'probe')"
+# An id and a key that happen to be spelt alike are still two things.
+_KEY = "COALESCE(request_id, 'key:' || idempotency_key)"
+
+
+# Nobody knows whether the server did the work. Without a connection it did not.
+_TIMED_OUT = """COALESCE((lower(error) LIKE '%timeout%' OR lower(error) LIKE '%timed out%'
+        OR lower(error) LIKE '%deadline%exceeded%')
+    AND NOT lower(error) LIKE '%connect%' AND NOT lower(error) LIKE '%pool%', FALSE) OR COALESCE(status IN (408, 504), FALSE)"""
+
+
+def microseconds(milliseconds: str) -> str:
+    """Return milliseconds as whole microseconds, NULL where they are."""
+    return f"CAST(round({milliseconds} * 1000) AS BIGINT)"
+
+
+def on_time(start_known: str, deadline_us: str, alone: str) -> str:
+    """Did the answer arrive by its request's deadline? Without times an attempt that is alone tells it by its latency."""
+    return (
+        f"CASE WHEN {start_known} AND end_known AND {deadline_us} IS NOT NULL THEN ts_us <= {deadline_us} "
+        f"WHEN ts_us IS NULL AND {alone} THEN latency_ms <= deadline_ms END"
+    )
+
+
+def attempts_select(columns: frozenset[str], settings: Settings, where: str = "TRUE") -> str:
+    """Return the select of attempts (lines that are `where`) with the three questions, each as if it were its whole request."""
+    told = {"prefix_fp", "ts_us"} <= columns
+    prefix = "p.prefix_is_new" if told else "CAST(NULL AS BOOLEAN)"
+    join = "LEFT JOIN prefixes p ON b.row_id = p.prefix_row" if told else ""
+    return f"""
+        SELECT *, {on_time('request_start_known', 'request_deadline_us', 'TRUE')} AS on_time
+        FROM (
+            SELECT b.*, {prefix} AS prefix_is_new, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
+                COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx,
+                {_TIMED_OUT} AS timed_out, {_complete(settings)} AS complete, {_non_empty()} AS non_empty,
+                {_KEY} AS request_key, {", ".join(f"CAST({number} AS BIGINT) AS {name}" for name, number in ALONE.items())},
+                started_us AS request_started_us, COALESCE(start_known, FALSE) AS request_start_known,
+                started_us + {microseconds('deadline_ms')} AS request_deadline_us,
+                COALESCE(actual_tokens, prompt_tokens + completion_tokens) AS tokens,
+                (ts_us + {MINUTE_US - 1}) // {MINUTE_US} AS minute
+            FROM (SELECT * FROM ({_base(columns, settings)}) WHERE {where}) b
+            {join}
+        )
+    """
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return "(" + (", ".join(literal(name) for name in names) or "NULL") + ")"
+
+
+def _complete(settings: Settings) -> str:
+    """Did the whole answer arrive? NULL is unknown.
+
+    A missing finish reason tells something only where lines of that dialect carry one, or an end
+    marker.
+    """
+    natural = NATURAL_FINISH + (LENGTH_FINISH if settings.length_is_complete else ())
+    markers = _listed(settings.carrying("terminal_seen", "stream_complete"))
+    ended_somehow = _listed(settings.carrying("terminal_seen", "stream_complete", "finish_reason"))
+    streamed = f"COALESCE(stream, dialect IN {markers})"
+    cut = f"WHEN {streamed} AND finish_reason IS NULL AND dialect IN {ended_somehow} THEN FALSE"
+    # The usual reason goes first: DuckDB compares what is left only, and a list costs a comparison for each entry.
+    return f"""CASE WHEN stream_complete = FALSE THEN FALSE
+        WHEN finish_reason = 'stop' THEN TRUE
+        WHEN lower(finish_reason) IN {_listed(natural)} THEN TRUE
+        WHEN terminal_seen OR stream_complete THEN TRUE
+        WHEN client_closed THEN FALSE
+        {cut}
+        WHEN stream = FALSE THEN TRUE END"""
+
+
+def _non_empty() -> str:
+    return f"""CASE WHEN answer_chars > 0 OR tool_calls > 0 THEN TRUE
+        WHEN finish_reason <> 'stop' AND lower(finish_reason) IN {_listed(TOOL_FINISH)} THEN TRUE
+        WHEN answer_chars = 0 THEN FALSE END"""
