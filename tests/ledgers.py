@@ -1,20 +1,26 @@
 """Small ledgers for tests: written, read to events, or analyzed."""
 
+import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from quietburn.analysis import Request, analyze
 from quietburn.config import Config
-from quietburn.engine.derive import Settings
 from quietburn.engine.duckdb import DuckEngine
+from quietburn.engine.settings import Settings
+from quietburn.ledger import blocks, detect
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import Mapping, shipped_mappings
 from quietburn.ledger.repeats import COUNTED_LINES
+from quietburn.ledger.schema import Source
 from quietburn.report.model import Report
 
 _shipped = cache(shipped_mappings)
@@ -50,6 +56,21 @@ def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[
         quarantine = [(q.line, q.offset, q.length, str(q.code)) for q in engine.quarantine()]
         invalid = [(i.line, i.field, str(i.code)) for i in engine.invalid_fields(10_000)]
         return Reading(events, quarantine, invalid, engine.files[0])
+
+
+@contextmanager
+def reading_way(way: str) -> Iterator[None]:
+    """Read as it comes, every line by itself, or in blocks of about one line: one of WAYS."""
+    with pytest.MonkeyPatch.context() as patch:
+        if way == "careful":
+            found: Callable[[tuple[Mapping, ...]], Source] = detect._source
+            patch.setattr(detect, "_source", lambda mappings: dataclasses.replace(found(mappings), careful_only=True))
+        elif way == "tiny blocks":
+            patch.setattr(blocks, "BLOCK_BYTES", 300)
+        yield
+
+
+WAYS = ("as it comes", "careful", "tiny blocks")
 
 
 def conserved(counts: FileCounts) -> bool:

@@ -6,6 +6,7 @@ line's own.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -40,18 +41,28 @@ COPY (
 
 
 def make_ledger(lines: int, path: Path, broken: float = 0.0) -> None:
-    """Write a ledger; a share of its lines is cut in the middle."""
+    """Write a ledger; a share of its lines is broken, each in the next of four ways."""
     dice = ", ".join(f"(hash(i * 7919 + {k}) % 1000003) / 1000003.0 AS {name}" for k, name in enumerate("abcdef"))
     duckdb.connect().execute(_SQL.format(dice=dice, lines=lines, path=str(path).replace("'", "''")))
     if broken:
         _break_lines(path, max(2, round(1 / broken)))
 
 
+# What loggers and disks do to lines: cut one, write a word for a number, lose a byte, write a key again.
+_WAYS: tuple[Callable[[bytes], bytes], ...] = (
+    lambda line: line[: len(line) // 2],
+    lambda line: line.replace(b'"status":200', b'"status":"ok"'),
+    lambda line: line.replace(b'"status":', b'"status"'),
+    lambda line: line[:-1] + b',"status":503}',
+)
+
+
 def _break_lines(path: Path, every: int) -> None:
     beside = path.with_suffix(".broken")
     with path.open("rb") as source, beside.open("wb") as target:
         for number, line in enumerate(source):
-            target.write(line[: len(line) // 2] + b"\n" if number % every == every // 2 else line)
+            is_broken = number % every == every // 2
+            target.write(_WAYS[number // every % len(_WAYS)](line[:-1]) + b"\n" if is_broken else line)
     beside.replace(path)
 
 

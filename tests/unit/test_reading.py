@@ -1,22 +1,16 @@
 """Whatever a ledger holds, every way of reading it gives the same events and the same refusals."""
 
-import dataclasses
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.ledgers import T0, Reading, conserved, jsonl, read
+from tests.ledgers import T0, WAYS, Reading, conserved, jsonl, read, reading_way
 
 from quietburn.errors import InputError
-from quietburn.ledger import blocks, detect
-from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.schema import Source
 
 US = 1_000_000
 MIB = 1 << 20
@@ -309,19 +303,6 @@ LINES = [
 ]  # fmt: skip
 
 
-@contextmanager
-def reading_way(way: str) -> Iterator[None]:
-    """Read as it comes, every line by itself, or in blocks of about one line."""
-    with pytest.MonkeyPatch.context() as patch:
-        if way == "careful":
-            found: Callable[[tuple[Mapping, ...]], Source] = detect._source
-            patch.setattr(detect, "_source", lambda mappings: dataclasses.replace(found(mappings), careful_only=True))
-        elif way == "tiny blocks":
-            patch.setattr(blocks, "BLOCK_BYTES", 300)
-        yield
-
-
-WAYS = ("as it comes", "careful", "tiny blocks")
 GAPS = {"far apart": 12}  # clean lines before each trap, where it is more than one
 
 

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from rich.console import Console
-from tests.ledgers import T0, Reading, conserved, read
-from tests.unit.test_reading import LINES, OPEN, WAYS, WHOLE, Trap, clean, reading_way, written
+from tests.ledgers import T0, WAYS, Reading, conserved, read, reading_way
+from tests.unit.test_reading import LINES, OPEN, WHOLE, Trap, clean, written
 from tests.wrapping import WRAPS, Wrap, cri, docker, journald, logcli, wrapped
 
 from quietburn.analysis import Request, analyze

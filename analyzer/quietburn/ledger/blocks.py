@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -12,9 +12,12 @@ BLOCK_BYTES = 4 << 20
 MAX_LINE_BYTES = 16 << 20
 MAX_NESTING = 256
 _BOM = b"\xef\xbb\xbf"
-_FEED, _OPEN, _CLOSE, _BRACKET = b"\n{}["
+_FEED, _RETURN, _OPEN, _CLOSE, _QUOTE, _COLON = b'\n\r{}":'
 BLANK = b" \t\r\n\v\f"
 _NOTHING = BLANK + b"\0"
+_FEW_PLAIN = 0.5  # of a block's lines: with fewer, to look at each is no detour
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,26 @@ class LongLine:
     length: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Segment:
-    """Lines that each hold one `{...}` to the eye of a byte search, joined by line feeds."""
+    """Lines that each hold one `{...}` to the eye of a byte search, each with its line end.
+
+    `numbers`, `offsets` and `lengths` (without the line end) are of the physical lines, one entry
+    each; no lengths where the data is what stands in the file.
+    """
 
     data: bytes
-    numbers: list[int] | range
-    offsets: list[int] | None  # None: computed from the data when someone asks
-    lengths: list[int] | None = None  # of the physical lines, where the data is only what they carry
+    numbers: Integers
+    offsets: Integers
+    lengths: Integers | None = None
+
+    def part(self, starts: Integers, runs: list[tuple[int, int]]) -> "Segment":
+        """Return the lines of some runs, each from a first one to before another; `starts` as `line_starts` gives them."""
+        rows = np.concatenate([np.arange(first, end) for first, end in runs])
+        return Segment(
+            b"".join([self.data[starts[first] : starts[end]] for first, end in runs]), self.numbers[rows], self.offsets[rows],
+            None if self.lengths is None else self.lengths[rows],
+        )
 
 
 @dataclass
@@ -141,27 +156,75 @@ def _skip_line(stream: BinaryIO, begun: bytes) -> tuple[int, int, bytes]:
 
 
 def split_block(block: Block) -> SplitBlock:
-    """Sort a block's lines; the common case, all plain, costs a few byte searches only."""
+    """Sort a block's lines; the common case, nearly all plain, costs a few byte searches only."""
     if block.ready is not None:
         return block.ready
+    return _split_at_once(block) or _split_line_by_line(block)
+
+
+def _split_at_once(block: Block) -> SplitBlock | None:
+    """Sort a block's lines by a look at where each begins and ends; None where that tells too little."""
     data = block.data
-    feeds = block.feeds
-    if not block.is_last and len(data) <= MAX_LINE_BYTES and all_plain(data, feeds):
-        numbers = range(block.first_line, block.first_line + feeds)
-        return SplitBlock(Segment(data, numbers, None), lines=feeds)
-    return _split_line_by_line(block)
+    if block.is_last or not 0 < len(data) <= MAX_LINE_BYTES or not _is_shallow_text(data, block.feeds):
+        return None
+    codes = np.frombuffer(data, np.uint8)
+    starts = line_starts(data)
+    plain = _looks_plain(codes, starts)
+    numbers = np.arange(block.first_line, block.first_line + block.feeds)
+    offsets = starts[:-1] + block.offset
+    if plain.all():
+        return SplitBlock(Segment(data, numbers, offsets), lines=block.feeds)
+    if np.count_nonzero(plain) < _FEW_PLAIN * len(plain):
+        return None
+    result = SplitBlock(None, lines=block.feeds)
+    odd = np.flatnonzero(~plain)
+    for row in odd.tolist():
+        _sort_odd(result, Line(int(numbers[row]), int(offsets[row]), _without_returns(data[starts[row] : starts[row + 1] - 1])))
+    runs = zip([0, *(odd + 1)], [*odd, len(plain)], strict=True)
+    kept = b"".join([data[starts[first] : starts[end]] for first, end in runs])
+    result.plain = Segment(kept, numbers[plain], offsets[plain])
+    return result
+
+
+def line_starts(data: bytes) -> Integers:
+    """Return where the lines of a text begin that ends with a line end, and where the last one ends."""
+    feeds = np.flatnonzero(np.frombuffer(data, np.uint8) == _FEED)
+    return np.concatenate((np.zeros(1, np.int64), feeds + 1))
+
+
+def _looks_plain(codes: "np.ndarray[Any, np.dtype[np.uint8]]", starts: Integers) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Return of each line whether it starts with { and ends with }, but for one carriage return."""
+    last = starts[1:] - 2
+    ends_with = codes[last]
+    if (returns := ends_with == _RETURN).any():
+        ends_with = codes[last - returns]
+    found: np.ndarray[Any, np.dtype[np.bool_]] = (codes[starts[:-1]] == _OPEN) & (ends_with == _CLOSE)
+    return found
+
+
+def looks_usual(data: bytes, rare: float) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Return of each line whether a share of at least `rare` of the lines has as many quotes and colons as it.
+
+    A key too many, a text for a number or a colon that lacks changes that number.
+    """
+    codes = np.frombuffer(data, np.uint8)
+    marks = np.flatnonzero((codes == _QUOTE) | (codes == _COLON))
+    counts = np.diff(np.searchsorted(marks, line_starts(data)))
+    found: np.ndarray[Any, np.dtype[np.bool_]] = np.bincount(counts)[counts] >= rare * len(counts)
+    return found
 
 
 def all_plain(data: bytes, feeds: int) -> bool:
     """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
-    if not (data.startswith(b"{") and data.endswith(b"}\n")):
+    if not (data.startswith(b"{") and data.endswith(b"}\n")) or not _is_shallow_text(data, feeds):
         return False
-    codes = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(codes == _FEED)
-    if not ((codes[ends - 1] == _CLOSE).all() and (codes[ends[:-1] + 1] == _OPEN).all()):
-        return False
-    opened = np.count_nonzero(codes == _OPEN) + np.count_nonzero(codes == _BRACKET)
-    return bool(opened <= feeds + MAX_NESTING) and (data.isascii() or _is_utf8(data))
+    return bool(_looks_plain(np.frombuffer(data, np.uint8), line_starts(data)).all())
+
+
+def _is_shallow_text(data: bytes, lines: int) -> bool:
+    """Whether lines are valid UTF-8, and together open so little that none can be nested too deep."""
+    opened = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _OPEN)) + (data.count(b"[") if b"[" in data else 0)
+    return opened <= lines + MAX_NESTING and (data.isascii() or _is_utf8(data))
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -190,21 +253,30 @@ def _split_line_by_line(block: Block) -> SplitBlock:
     for index, piece in enumerate(pieces):
         number, start = block.first_line + index, offset
         offset += len(piece) + 1
-        text = piece.rstrip(b"\r")
-        result.leading_nuls += text[:1] == b"\0"
-        if not text.lstrip(b"\0").strip(BLANK):
-            result.blank += 1
-        elif is_plain(text):
-            texts.append(text)
+        text = _without_returns(piece)
+        if is_plain(text):
+            texts.append(piece)
             numbers.append(number)
             offsets.append(start)
         else:
-            is_cut = unfinished and index == len(pieces) - 1
-            result.odd.append(Line(number, start, text, unfinished=is_cut))
+            _sort_odd(result, Line(number, start, text, unfinished=unfinished and index == len(pieces) - 1))
     result.lines = len(pieces)
     if texts:
-        result.plain = Segment(b"\n".join(texts) + b"\n", numbers, offsets)
+        result.plain = Segment(b"\n".join(texts) + b"\n", np.array(numbers, np.int64), np.array(offsets, np.int64))
     return result
+
+
+def _sort_odd(result: SplitBlock, line: Line) -> None:
+    """Count a blank line, and set any other aside for the careful way."""
+    result.leading_nuls += line.data[:1] == b"\0"
+    if not line.data.lstrip(b"\0").strip(BLANK):
+        result.blank += 1
+    else:
+        result.odd.append(line)
+
+
+def _without_returns(piece: bytes) -> bytes:
+    return piece.rstrip(b"\r")
 
 
 def is_plain(text: bytes) -> bool:
@@ -216,23 +288,28 @@ def is_plain(text: bytes) -> bool:
     return text.isascii() or _is_utf8(text)
 
 
-def segment_lines(segment: Segment, block_offset: int) -> list[Line]:
+def segment_lines(segment: Segment) -> list[Line]:
     """Return the segment's lines one by one, with their places."""
     pieces = segment.data.split(b"\n")
     pieces.pop()
-    offsets = segment.offsets
-    if offsets is None:
-        offsets, place = [], block_offset
-        for piece in pieces:
-            offsets.append(place)
-            place += len(piece) + 1
-    if segment.lengths is None:
-        return [Line(n, o, p) for n, o, p in zip(segment.numbers, offsets, pieces, strict=True)]
-    places = zip(segment.numbers, offsets, pieces, segment.lengths, strict=True)
-    return [Line(n, o, p, length=length) for n, o, p, length in places]
+    places = zip(
+        segment.numbers.tolist(), segment.offsets.tolist(), pieces,
+        [None] * len(pieces) if segment.lengths is None else segment.lengths.tolist(), strict=True,
+    )
+    return [Line(number, offset, _without_returns(piece), length=length) for number, offset, piece, length in places]
 
 
-def all_lines(block: Block) -> list[Line]:
-    """Return a block's lines one by one, plain and odd ones, with their places."""
-    split = split_block(block)
-    return [*split.odd, *(segment_lines(split.plain, block.offset) if split.plain is not None else [])]
+def places_of(block: Block, numbers: Integers) -> list[tuple[int, int, int]]:
+    """Return number, byte offset and length (without line end) of some of a block's physical lines."""
+    if block.ready is not None:
+        wanted = set(numbers.tolist())
+        ready = block.ready
+        lines = [*ready.odd, *(segment_lines(ready.plain) if ready.plain is not None else [])]
+        return [(line.number, line.offset, line.size) for line in lines if line.number in wanted]
+    data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+    starts = line_starts(data)
+    rows = (numbers - block.first_line).tolist()
+    return [
+        (block.first_line + row, block.offset + int(starts[row]), len(_without_returns(data[starts[row] : starts[row + 1] - 1])))
+        for row in rows
+    ]

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
-from quietburn.ledger.blocks import Block, LongLine, all_lines
+from quietburn.ledger.blocks import LongLine, places_of
 from quietburn.ledger.convert import Conversion, build, meets, recognition_proof
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.events import BY_NAME
@@ -87,11 +88,16 @@ class Reader:
 
 @dataclass
 class Parsed:
-    """A parsed block on its way into the tables: clean raw tables apart from the others."""
+    """A parsed block on its way into the tables: clean raw tables apart from the others.
+
+    `places` are number, byte offset and length of the lines of the others: a block's bytes are let
+    go before the last check of what stood in them.
+    """
 
     raw: RawBlock
     clean: list[pa.Table] = field(default_factory=list)
     others: list[pa.Table] = field(default_factory=list)
+    places: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def sort_tables(raw: RawBlock, reader: Reader) -> Parsed:
@@ -103,16 +109,18 @@ def sort_tables(raw: RawBlock, reader: Reader) -> Parsed:
             parsed.others.append(table)
         else:
             parsed.clean.append(proven)
+    if parsed.others:
+        parsed.places = places_of(raw.block, np.unique(np.concatenate([table["line"].to_numpy() for table in parsed.others])))
     return parsed
 
 
 @dataclass
 class _Rest:
-    """What waits to be inserted with checks: tables, refused lines, and the blocks they stand in."""
+    """What waits to be inserted with checks: tables, refused lines, and the places of all lines in the tables."""
 
     tables: list[tuple[bool, pa.Table]] = field(default_factory=list)  # whether clean, table
     faults: list[Fault] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
+    places: list[tuple[int, int, int]] = field(default_factory=list)
     joins: Joins = field(default_factory=Joins)
     rows: int = 0
 
@@ -190,8 +198,7 @@ class Inserter:
         rest.faults += raw.faults
         for table in item.others:
             rest.add(table, clean=False)
-        if item.others:
-            rest.blocks.append(raw.block)
+        rest.places += item.places
         return item.clean
 
     def _stream(self, first: pa.Table, tables: Iterator[pa.Table]) -> None:
@@ -237,10 +244,10 @@ class Inserter:
             if clean:
                 self._stream(tables[0], iter(tables[1:]))
             else:
-                self._insert_checked(pa.concat_tables(tables), rest.blocks)
+                self._insert_checked(pa.concat_tables(tables), rest.places)
         rest.joins.settle(self.connection, self.counts, EVENTS_TABLE, QUARANTINE_TABLE)
 
-    def _insert_checked(self, table: pa.Table, blocks: list[Block]) -> None:
+    def _insert_checked(self, table: pa.Table, places: list[tuple[int, int, int]]) -> None:
         """Turn one raw table into events, dialect by dialect."""
         self.connection.register("raw_lines", table)
         try:
@@ -251,12 +258,12 @@ class Inserter:
                 request = self.reader.is_request(mapping, tuple(table.column_names))
                 mine = " AND ".join([f"({fits})", f"({request})", *(f"NOT ({other})" for other in earlier)])
                 earlier.append(fits)
-                taken += self._insert_dialect(mapping, table, mine, blocks)
+                taken += self._insert_dialect(mapping, table, mine, places)
             self.counts.not_a_request += table.num_rows - taken
         finally:
             self.connection.unregister("raw_lines")
 
-    def _insert_dialect(self, mapping: Mapping, table: pa.Table, mine: str, blocks: list[Block]) -> int:
+    def _insert_dialect(self, mapping: Mapping, table: pa.Table, mine: str, places: list[tuple[int, int, int]]) -> int:
         """Insert the lines of one dialect; return how many were of it, refused ones among them."""
         (of_dialect,) = self._totals(f"SELECT {count_where(mine)} FROM raw_lines")
         if not of_dialect:
@@ -280,7 +287,7 @@ class Inserter:
             counts.count_times(unit, count)
         if bad:
             counts.quarantined += bad
-            self._quarantine(self._refused(made, source, blocks))
+            self._quarantine(self._refused(made, source, places))
         if invalid:
             counts.invalid_values += self._note_invalid(made, source, refused)
         self._keep(mapping, made, f"(SELECT * FROM {source} WHERE NOT ({refused}))" if bad else source)
@@ -302,13 +309,13 @@ class Inserter:
             f"SELECT {self.counts.file_id}, {literal(mapping.dialect.name)}, * FROM ({made.select_from(source)})"
         )
 
-    def _refused(self, made: Conversion, source: str, blocks: list[Block]) -> list[Fault]:
+    def _refused(self, made: Conversion, source: str, places: list[tuple[int, int, int]]) -> list[Fault]:
         cases = " ".join(f"WHEN {predicate} THEN {literal(code)}" for code, predicate in made.line_faults)
         rows = self.connection.execute(
             f"SELECT line, code FROM (SELECT line, CASE {cases} END AS code FROM {source}) WHERE code IS NOT NULL"
         ).fetchall()
-        places = _places(blocks, {line for line, _ in rows})
-        return [Fault(line, *places[line], LineFault(code)) for line, code in rows]
+        by_line = {line: (offset, length) for line, offset, length in places}
+        return [Fault(line, *by_line[line], LineFault(code)) for line, code in rows]
 
     def _note_invalid(self, made: Conversion, source: str, refused: str) -> int:
         """Name the fields that became NULL in lines that were kept; return their number."""
@@ -336,18 +343,3 @@ class Inserter:
         self.connection.execute(f"INSERT INTO {QUARANTINE_TABLE} SELECT * FROM refused_lines")
         self.connection.unregister("refused_lines")
 
-
-def _places(blocks: list[Block], wanted: set[int]) -> dict[int, tuple[int, int]]:
-    """Return byte offset and length of physical lines, by number."""
-    found: dict[int, tuple[int, int]] = {}
-    for block in blocks:
-        if block.ready is not None:
-            found |= {line.number: (line.offset, line.size) for line in all_lines(block) if line.number in wanted}
-            continue
-        offset = block.offset
-        for index, piece in enumerate(block.data.split(b"\n")):
-            number = block.first_line + index
-            if number in wanted:
-                found[number] = (offset, len(piece.rstrip(b"\r")))
-            offset += len(piece) + 1
-    return found

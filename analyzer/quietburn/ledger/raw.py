@@ -12,7 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quietburn.ledger.blocks import Block, Line, SplitBlock, segment_lines, split_block
+from quietburn.ledger.blocks import (
+    Block,
+    Integers,
+    Line,
+    Segment,
+    SplitBlock,
+    line_starts,
+    looks_usual,
+    segment_lines,
+    split_block,
+)
 from quietburn.ledger.careful import NumberText, Refused, as_float, as_time_decimal, keys_with_values, parse_line
 from quietburn.ledger.events import Kind
 from quietburn.ledger.private import columns_of_text, private_columns
@@ -93,53 +103,88 @@ def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Li
     if segment is None:
         return []
     if schema.source.careful_only or not schema.kinds:
-        return segment_lines(segment, raw.block.offset)
+        return segment_lines(segment)
     table = strict_table(segment.data, len(segment.numbers), schema)
     if isinstance(table, pa.Table):
-        _add_fast(raw, table, segment.data, segment.numbers, schema)
+        _add_fast(raw, table, segment, schema)
         return []
-    lines = segment_lines(segment, raw.block.offset)
-    refused: list[Line] = []
-    _read_around(raw, lines, table, schema, refused)
-    return refused
+    return _read_but_odd_ones(raw, segment, schema) or _read_around(raw, segment, table, schema)
+
+
+_RARE = 0.01  # of a block's lines: what as many look like is usual
+_FEW = 0.05  # of a block's lines: so many may go the careful way, unasked
+
+
+def _read_but_odd_ones(raw: RawBlock, segment: Segment, schema: FastSchema) -> list[Line]:
+    """Read lines of which some are bad without those that look unlike the others, and return these.
+
+    They may be good or bad: the careful way tells. Finding the bad ones by the strict reader's
+    refusals means to read all lines twice. Where looks tell nothing, nothing is read or returned.
+    """
+    usual = looks_usual(segment.data, _RARE)
+    odd = np.flatnonzero(~usual)
+    if not 0 < len(odd) <= _FEW * len(usual):
+        return []
+    starts = line_starts(segment.data)
+    runs = [(first, end) for first, end in zip([0, *(odd + 1)], [*odd, len(usual)], strict=True) if first < end]
+    if _read_run(raw, segment.part(starts, runs), schema):
+        return []
+    return segment_lines(segment.part(starts, [(row, row + 1) for row in odd.tolist()]))
+
 
 _MANY_REFUSALS = 400
 _SMALL = 48
 
 
-def _read_around(raw: RawBlock, lines: list[Line], bad_row: int | None, schema: FastSchema, refused: list[Line]) -> None:
-    """Read what the strict reader accepts and collect what it refuses.
+def _read_around(raw: RawBlock, segment: Segment, bad_row: int | None, schema: FastSchema) -> list[Line]:
+    """Read what the strict reader accepts and return what it refuses.
 
-    The reader names the row of a syntax or type error; where it names none the run is halved.
+    The reader names the row of a syntax or type error, so that what stands before it is known to be
+    good: it is read at once when all bad rows are known. Where it names none the run is halved.
     """
-    pending: list[tuple[list[Line], int | None]] = [(lines, bad_row)]
+    starts = line_starts(segment.data)
+    refused: list[Line] = []
+    good: list[tuple[int, int]] = []
+    pending: list[tuple[int, int, int | None]] = [(0, len(segment.numbers), bad_row)]
     while pending:
-        run, row = pending.pop()
-        if row is None and len(run) > _SMALL:
-            parts = [run[: len(run) // 2], run[len(run) // 2 :]]
+        first, end, row = pending.pop()
+        if row is None and end - first > _SMALL:
+            middle = (first + end) // 2
+            runs = [(first, middle), (middle, end)]
         elif row is None or len(refused) > _MANY_REFUSALS:
-            refused.extend(run)
+            refused += segment_lines(segment.part(starts, [(first, end)]))
             continue
         else:
-            refused.append(run[row])
-            parts = [run[:row], run[row + 1 :]]
-        for part in parts:
-            if not part:
-                continue
-            data = b"\n".join(line.data for line in part) + b"\n"
-            table = strict_table(data, len(part), schema)
-            if isinstance(table, pa.Table):
-                _add_fast(raw, table, data, [line.number for line in part], schema)
-            else:
-                pending.append((part, table))
+            bad = first + row
+            refused += segment_lines(segment.part(starts, [(bad, bad + 1)]))
+            good += [(first, bad)] if row else []
+            runs = [(bad + 1, end)]
+        for begin, stop in runs:
+            if begin < stop:
+                unread = _read_run(raw, segment.part(starts, [(begin, stop)]), schema)
+                pending += [(begin, stop, row) for row in unread]
+    if good and _read_run(raw, segment.part(starts, sorted(good)), schema):
+        for run in good:  # good one by one and not together: a key that nobody announced changes its type between them
+            part = segment.part(starts, [run])
+            refused += segment_lines(part) if _read_run(raw, part, schema) else []
+    return refused
 
 
-def _add_fast(raw: RawBlock, table: pa.Table, data: bytes, numbers: list[int] | range, schema: FastSchema) -> None:
+def _read_run(raw: RawBlock, segment: Segment, schema: FastSchema) -> list[int | None]:
+    """Add the table of lines that the strict reader accepts; else return the one bad row that it names, or None."""
+    table = strict_table(segment.data, len(segment.numbers), schema)
+    if not isinstance(table, pa.Table):
+        return [table]
+    _add_fast(raw, table, segment, schema)
+    return []
+
+
+def _add_fast(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSchema) -> None:
     """Rename a strict table's columns to raw ones, count unknown keys, and drop private texts."""
-    source = schema.source
+    source, numbers = schema.source, segment.numbers
     private = source.private_keys
     # A line of a later block may bring a key while this one was read: the schema only grows.
-    names, arrays = ["line"], [_numbers_array(numbers)]
+    names, arrays = ["line"], [pa.array(numbers)]
     texts: dict[str, Any] = {}
     late: list[str] = []
     unknown: list[pa.Array] = []
@@ -149,7 +194,7 @@ def _add_fast(raw: RawBlock, table: pa.Table, data: bytes, numbers: list[int] | 
         if kind is None or column.type != RAW_TYPES[kind]:
             if source.knows(key) and key not in source.ignored:
                 late.append(key)
-            elif not source.knows(key):
+            elif not source.knows(key) and column.null_count < len(column):
                 _count_unknown(raw.unknown, key, column, numbers)
                 unknown.append(pc.is_valid(column))
         elif key in private:
@@ -158,14 +203,14 @@ def _add_fast(raw: RawBlock, table: pa.Table, data: bytes, numbers: list[int] | 
             names.append(raw_name(kind, key))
             arrays.append(column)
     if any(table[key].null_count < table.num_rows for key in late):
-        _learn_late(raw, table, numbers, schema, late)
+        _learn_late(raw, table, segment, schema, late)
         return
     for name, array in private_columns(texts, source):
         names.append(name)
         arrays.append(array)
     if unknown:
         names.append(LINE_CHECK)
-        arrays.append(_line_checks(data, unknown))
+        arrays.append(_line_checks(segment, unknown))
     raw.tables.append(pa.table(arrays, names=names))
 
 
@@ -174,20 +219,17 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _line_checks(data: bytes, unknown: list[pa.Array]) -> pa.Array:
+def _line_checks(segment: Segment, unknown: list[pa.Array]) -> pa.Array:
     """Return a check sum for each line that holds any of the unknown keys."""
-    holds = reduce(pc.or_, unknown).to_pylist()
-    lines = data.split(b"\n")
-    return pa.array([zlib.crc32(line) if held else None for line, held in zip(lines, holds, strict=False)], pa.int64())
+    holds = reduce(pc.or_, unknown).to_numpy(zero_copy_only=False)
+    starts = line_starts(segment.data)
+    sums = np.zeros(len(holds), np.int64)
+    for row in np.flatnonzero(holds).tolist():
+        sums[row] = zlib.crc32(segment.data[starts[row] : starts[row + 1] - 1].rstrip(b"\r"))
+    return pa.array(sums, mask=~holds)
 
 
-def _numbers_array(numbers: list[int] | range) -> pa.Array:
-    if isinstance(numbers, range):
-        return pa.array(np.arange(numbers.start, numbers.stop, dtype=np.int64))
-    return pa.array(numbers, pa.int64())
-
-
-def _learn_late(raw: RawBlock, table: pa.Table, numbers: list[int] | range, schema: FastSchema, late: list[str]) -> None:
+def _learn_late(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSchema, late: list[str]) -> None:
     """Learn known keys that first appeared here, and read these lines carefully this once."""
     for key in late:
         roles = schema.source.roles.get(key, frozenset())
@@ -198,21 +240,12 @@ def _learn_late(raw: RawBlock, table: pa.Table, numbers: list[int] | range, sche
             schema.learn(key, RawKind.FLAG)
         elif pa.types.is_string(kind) or pa.types.is_timestamp(kind):
             schema.learn(key, RawKind.STRING)
-    wanted = set(numbers)
-    split = _split_again(raw.block)
-    _read_carefully(raw, [line for line in split if line.number in wanted], schema.source, count_unknown=False)
+    _read_carefully(raw, segment_lines(segment), schema.source, count_unknown=False)
 
 
-def _split_again(block: Block) -> list[Line]:
-    split = split_block(block)
-    return segment_lines(split.plain, block.offset) if split.plain is not None else []
-
-
-def _count_unknown(unknown: UnknownKeys, key: str, column: pa.Array, numbers: list[int] | range) -> None:
-    held = len(column) - column.null_count
-    if held:
-        first = pc.index(pc.is_valid(column), value=True).as_py()
-        unknown.add(key, held, numbers[first])
+def _count_unknown(unknown: UnknownKeys, key: str, column: pa.Array, numbers: Integers) -> None:
+    first = pc.index(pc.is_valid(column), value=True).as_py()
+    unknown.add(key, len(column) - column.null_count, int(numbers[first]))
 
 
 def _read_carefully(raw: RawBlock, lines: list[Line], source: Source, *, count_unknown: bool = True) -> None:

@@ -64,14 +64,37 @@ class Source:
 class FastSchema:
     """Which key is read as which type in one file; learns keys that first appear after the sample.
 
-    Shared by the threads that parse blocks of the file: entries are only ever added, and what is
-    read does not depend on them (a line that fits no entry goes the careful way).
+    Shared by the threads that parse blocks of the file: entries are only ever added or given up,
+    and what is read does not depend on them (a line that fits no entry goes the careful way).
+
+    Keys that nobody knows are announced too once they were met: a block without surprises is read
+    at once, while one with an unannounced key must be read in small pieces. `infer` is set where
+    announcing them is of no use.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.kinds: dict[str, RawKind] = {}
         self.infer = False
+        self._unknown: dict[str, pa.DataType | None] = {}  # None: of changing type, not to be announced
+
+    def meet(self, table: pa.Table) -> None:
+        """Announce from now on the keys of a table that nobody knows, as what they were found to be."""
+        for name, found in zip(table.schema.names, table.schema.types, strict=True):
+            if name in self.kinds or (self.source.knows(name) and name not in self.source.ignored):
+                continue
+            announced = _announced(found)
+            if announced is None or len(self._unknown) >= _MOST_UNKNOWN:
+                self.infer = True
+            else:
+                self._unknown.setdefault(name, announced)
+
+    def give_up(self, key: str) -> bool:
+        """Announce an unknown key no more, since its values change their type; whether it is one that was announced."""
+        if key not in self._unknown:
+            return False
+        self._unknown[key] = None
+        return True
 
     def learn(self, key: str, kind: RawKind) -> None:
         """Note that the fast way reads a key as this kind, unless it already has another."""
@@ -83,7 +106,20 @@ class FastSchema:
     def arrow(self) -> pa.Schema:
         """Return the explicit schema for the reader."""
         known = list(self.kinds.items())  # in one step: another thread may learn a key meanwhile
-        return pa.schema([(key, RAW_TYPES[kind]) for key, kind in known])
+        unknown = [(key, kind) for key, kind in list(self._unknown.items()) if kind is not None]
+        return pa.schema([(key, RAW_TYPES[kind]) for key, kind in known] + unknown)
+
+
+_MOST_UNKNOWN = 64  # each costs room in every block
+
+
+def _announced(found: pa.DataType) -> pa.DataType | None:
+    """Return the type as which an unknown key is announced; None where it says too little of the values to come."""
+    if pa.types.is_boolean(found):
+        return found
+    if pa.types.is_integer(found) or pa.types.is_floating(found):
+        return pa.float64()
+    return pa.string() if pa.types.is_string(found) or pa.types.is_timestamp(found) else None
 
 
 def number_kind(roles: frozenset[Kind]) -> RawKind:

@@ -21,21 +21,23 @@ _ROW = re.compile(r" in row (\d+)$")
 def strict_table(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
     """Parse lines strictly; return the table, the number of the first bad row, or None if unnamed."""
     if not schema.infer:
-        table = _parsed(data, rows, schema, "error")
-        if table is not _UNEXPECTED:
-            return table
-        schema.infer = True
-    if len(data) <= _INFERRED_BYTES:
-        return _parsed(data, rows, schema, "infer")
-    return _inferred(data, rows, schema)
+        try:
+            return _parsed(data, rows, schema.arrow(), "error")
+        except _REFUSAL as problem:
+            if not _is_unexpected(problem, schema):
+                return _row_of(problem, rows)
+    found = _inferred(data, rows, schema.arrow())
+    if isinstance(found, pa.Table):
+        schema.meet(found)
+    return found
 
 
 # What is inferred costs memory for each row and each key that nobody announced: small pieces bound it.
 _INFERRED_BYTES = 128 << 10
-_UNEXPECTED = -1
+_REFUSAL = (pa.ArrowInvalid, UnicodeDecodeError)
 
 
-def _inferred(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
+def _inferred(data: bytes, rows: int, announced: pa.Schema) -> pa.Table | int | None:
     """Parse lines that hold unannounced keys, piece by piece."""
     tables: list[pa.Table] = []
     start = before = 0
@@ -43,14 +45,17 @@ def _inferred(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | No
         end = data.rfind(b"\n", start, start + _INFERRED_BYTES) + 1 or data.find(b"\n", start) + 1
         piece = data[start:end]
         count = count_feeds(piece)
-        table = _parsed(piece, count, schema, "infer")
+        try:
+            table = _parsed(piece, count, announced, "infer")
+        except _REFUSAL as problem:
+            table = _row_of(problem, count)
         if not isinstance(table, pa.Table):
             return None if table is None else before + table
         tables.append(table)
         start, before = end, before + count
     try:
-        whole = pa.concat_tables(tables, promote_options="default")
-    except pa.ArrowInvalid:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
         return None  # a key that nobody announced changes its type between pieces
     return whole if whole.num_rows == rows else None
 
@@ -64,23 +69,29 @@ def _pool() -> pa.MemoryPool:
         return pa.default_memory_pool()
 
 
-def _parsed(data: bytes, rows: int, schema: FastSchema, behavior: str) -> pa.Table | int | None:
-    try:
-        table = pj.read_json(
-            pa.BufferReader(data),
-            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
-            parse_options=pj.ParseOptions(
-                explicit_schema=schema.arrow(), newlines_in_values=False, unexpected_field_behavior=behavior
-            ),
-            memory_pool=_pool(),
-        )
-    except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
-        return _UNEXPECTED if behavior == "error" and "unexpected field" in str(problem) else _row_of(problem, rows)
+def _parsed(data: bytes, rows: int, announced: pa.Schema, behavior: str) -> pa.Table | int | None:
+    table = pj.read_json(
+        pa.BufferReader(data),
+        read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
+        parse_options=pj.ParseOptions(
+            explicit_schema=announced, newlines_in_values=False, unexpected_field_behavior=behavior
+        ),
+        memory_pool=_pool(),
+    )
     # Two objects in one line make two rows; then the lines must be told apart by hand.
     if table.num_rows != rows:
         return None
     foreign = _foreign_number(table, data)
     return table if foreign is None else foreign
+
+
+_CHANGED = re.compile(r"Column\(/(.*)\) changed from ")
+
+
+def _is_unexpected(problem: Exception, schema: FastSchema) -> bool:
+    """Whether lines were refused for a key that nobody knows: it was not announced, or as another type."""
+    changed = _CHANGED.search(str(problem))
+    return schema.give_up(changed[1]) if changed else "unexpected field" in str(problem)
 
 
 _FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")

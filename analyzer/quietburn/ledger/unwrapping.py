@@ -14,6 +14,7 @@ from quietburn.ledger.blocks import (
     BLANK,
     MAX_LINE_BYTES,
     Block,
+    Integers,
     Line,
     LongLine,
     Segment,
@@ -21,6 +22,7 @@ from quietburn.ledger.blocks import (
     all_plain,
     count_feeds,
     is_plain,
+    line_starts,
 )
 from quietburn.ledger.careful import Refused
 from quietburn.ledger.joining import Joined, Joiner
@@ -29,7 +31,7 @@ from quietburn.ledger.wrappers import STREAMS, Payload, Wrapper
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 _BLOCKS_AHEAD = 4
-_FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_RETURN, _OPEN, _CLOSE = b"\r{}"
 _JSON_STARTS = b'["-0123456789tfnNI'
 
 
@@ -82,12 +84,12 @@ def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
     if found is None:
         return None
     offsets, lengths = _places(block)
-    numbers = range(block.first_line, block.first_line + block.feeds)
+    numbers = np.arange(block.first_line, block.first_line + block.feeds)
     if found.parts is None and all_plain(found.data, block.feeds):
         return _Unwrapped(block.feeds, SplitBlock(Segment(found.data, numbers, offsets, lengths)))
     texts = found.data.split(b"\n")
     texts.pop()
-    rows = list(zip(numbers, offsets, lengths, texts, strict=True))
+    rows = list(zip(numbers.tolist(), offsets.tolist(), lengths.tolist(), texts, strict=True))
     if found.parts is None or found.streams is None:
         return _Unwrapped(block.feeds, _sorted(rows, _look_plain(found.data)))
     special = _near_parts(found.parts, found.streams)
@@ -152,22 +154,18 @@ class _Unwrapped:
 
 def _look_plain(payloads: bytes) -> Flags:
     """Return of each line whether it starts with { and ends with }."""
-    codes = np.frombuffer(payloads, np.uint8)
-    ends = np.flatnonzero(codes == _FEED)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    found: Flags = (codes[starts] == _OPEN) & (codes[ends - 1] == _CLOSE)
+    codes, starts = np.frombuffer(payloads, np.uint8), line_starts(payloads)
+    found: Flags = (codes[starts[:-1]] == _OPEN) & (codes[starts[1:] - 2] == _CLOSE)
     return found
 
 
-def _places(block: Block) -> tuple[list[int], list[int]]:
+def _places(block: Block) -> tuple[Integers, Integers]:
     """Return the physical lines' offsets, and their lengths without line ends."""
-    codes = np.frombuffer(block.data, np.uint8)
-    ends = np.flatnonzero(codes == _FEED)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    if not (codes[ends - 1] == _RETURN).any():
-        return (starts + block.offset).tolist(), (ends - starts).tolist()
-    lines = block.data.split(b"\n")
-    return (starts + block.offset).tolist(), [len(line.rstrip(b"\r")) for line in lines[:-1]]
+    starts = line_starts(block.data)
+    lengths = starts[1:] - starts[:-1] - 1
+    if (np.frombuffer(block.data, np.uint8)[starts[1:] - 2] == _RETURN).any():
+        lengths = np.array([len(line.rstrip(b"\r")) for line in block.data.split(b"\n")[:-1]], np.int64)
+    return starts[:-1] + block.offset, lengths
 
 
 def _line_by_line(block: Block, wrapper: Wrapper, joiner: Joiner) -> SplitBlock:
@@ -237,7 +235,7 @@ class _Records:
         joiner.faults = []
         if self.texts:
             in_order = sorted(zip(self.places, self.texts, strict=True))  # a joined record comes late, with an early number
-            numbers, offsets, lengths = ([place[part] for place, _ in in_order] for part in range(3))
+            numbers, offsets, lengths = (np.array([place[part] for place, _ in in_order], np.int64) for part in range(3))
             split.plain = Segment(b"\n".join([*(text for _, text in in_order), b""]), numbers, offsets, lengths)
         return split
 
