@@ -12,7 +12,8 @@ BLOCK_BYTES = 4 << 20
 MAX_LINE_BYTES = 16 << 20
 MAX_NESTING = 256
 _BOM = b"\xef\xbb\xbf"
-_FEED, _RETURN, _OPEN, _CLOSE, _QUOTE, _COLON = b'\n\r{}":'
+_FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_ALL_BUT_MARKS = bytes(byte for byte in range(256) if byte not in b'":,\n')
 BLANK = b" \t\r\n\v\f"
 _NOTHING = BLANK + b"\0"
 _FEW_PLAIN = 0.5  # of a block's lines: with fewer, to look at each is no detour
@@ -61,22 +62,28 @@ class LongLine:
 class Segment:
     """Lines that each hold one `{...}` to the eye of a byte search, each with its line end.
 
-    `numbers`, `offsets` and `lengths` (without the line end) are of the physical lines, one entry
-    each; no lengths where the data is what stands in the file.
+    `starts` are the places of the lines in the data, and its end. `numbers`, `offsets` and
+    `lengths` (without the line end) are of the physical lines, one entry each; no lengths where the
+    data is what stands in the file.
     """
 
     data: bytes
+    starts: Integers
     numbers: Integers
     offsets: Integers
     lengths: Integers | None = None
 
-    def part(self, starts: Integers, runs: list[tuple[int, int]]) -> "Segment":
-        """Return the lines of some runs, each from a first one to before another; `starts` as `line_starts` gives them."""
+    def part(self, runs: list[tuple[int, int]]) -> "Segment":
+        """Return the lines of some runs, each from a first one to before another."""
         rows = np.concatenate([np.arange(first, end) for first, end in runs])
-        return Segment(
-            b"".join([self.data[starts[first] : starts[end]] for first, end in runs]), self.numbers[rows], self.offsets[rows],
-            None if self.lengths is None else self.lengths[rows],
-        )
+        data = b"".join([self.data[self.starts[first] : self.starts[end]] for first, end in runs])
+        lengths = None if self.lengths is None else self.lengths[rows]
+        return Segment(data, _starts(np.diff(self.starts)[rows]), self.numbers[rows], self.offsets[rows], lengths)
+
+
+def _starts(widths: Integers) -> Integers:
+    """Return where lines of these widths (with their line ends) begin that follow one another, and where the last one ends."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(widths)))
 
 
 @dataclass
@@ -172,18 +179,22 @@ def _split_at_once(block: Block) -> SplitBlock | None:
     plain = _looks_plain(codes, starts)
     numbers = np.arange(block.first_line, block.first_line + block.feeds)
     offsets = starts[:-1] + block.offset
+    whole = Segment(data, starts, numbers, offsets)
     if plain.all():
-        return SplitBlock(Segment(data, numbers, offsets), lines=block.feeds)
+        return SplitBlock(whole, lines=block.feeds)
     if np.count_nonzero(plain) < _FEW_PLAIN * len(plain):
         return None
     result = SplitBlock(None, lines=block.feeds)
     odd = np.flatnonzero(~plain)
     for row in odd.tolist():
         _sort_odd(result, Line(int(numbers[row]), int(offsets[row]), _without_returns(data[starts[row] : starts[row + 1] - 1])))
-    runs = zip([0, *(odd + 1)], [*odd, len(plain)], strict=True)
-    kept = b"".join([data[starts[first] : starts[end]] for first, end in runs])
-    result.plain = Segment(kept, numbers[plain], offsets[plain])
+    result.plain = whole.part(runs_between(odd, len(plain)))
     return result
+
+
+def runs_between(rows: Integers, count: int) -> list[tuple[int, int]]:
+    """Return the runs that some rows leave of so many, each from a first row to before another."""
+    return [(first, end) for first, end in zip([0, *(rows + 1).tolist()], [*rows.tolist(), count], strict=True) if first < end]
 
 
 def line_starts(data: bytes) -> Integers:
@@ -203,14 +214,12 @@ def _looks_plain(codes: "np.ndarray[Any, np.dtype[np.uint8]]", starts: Integers)
 
 
 def looks_usual(data: bytes, rare: float) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """Return of each line whether a share of at least `rare` of the lines has as many quotes and colons as it.
+    """Return of each line whether a share of at least `rare` of the lines has as many quotes, colons and commas as it.
 
     A key too many, a text for a number or a colon that lacks changes that number.
     """
-    codes = np.frombuffer(data, np.uint8)
-    marks = np.flatnonzero((codes == _QUOTE) | (codes == _COLON))
-    counts = np.diff(np.searchsorted(marks, line_starts(data)))
-    found: np.ndarray[Any, np.dtype[np.bool_]] = np.bincount(counts)[counts] >= rare * len(counts)
+    marks = np.diff(line_starts(data.translate(None, _ALL_BUT_MARKS)))
+    found: np.ndarray[Any, np.dtype[np.bool_]] = np.bincount(marks)[marks] >= rare * len(marks)
     return found
 
 
@@ -262,7 +271,8 @@ def _split_line_by_line(block: Block) -> SplitBlock:
             _sort_odd(result, Line(number, start, text, unfinished=unfinished and index == len(pieces) - 1))
     result.lines = len(pieces)
     if texts:
-        result.plain = Segment(b"\n".join(texts) + b"\n", np.array(numbers, np.int64), np.array(offsets, np.int64))
+        data = b"\n".join(texts) + b"\n"
+        result.plain = Segment(data, line_starts(data), np.array(numbers, np.int64), np.array(offsets, np.int64))
     return result
 
 

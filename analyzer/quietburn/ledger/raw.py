@@ -18,8 +18,8 @@ from quietburn.ledger.blocks import (
     Line,
     Segment,
     SplitBlock,
-    line_starts,
     looks_usual,
+    runs_between,
     segment_lines,
     split_block,
 )
@@ -111,7 +111,7 @@ def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Li
     return _read_but_odd_ones(raw, segment, schema) or _read_around(raw, segment, table, schema)
 
 
-_RARE = 0.01  # of a block's lines: what as many look like is usual
+_RARE = 0.003  # of a block's lines: what as many look like is usual
 _FEW = 0.05  # of a block's lines: so many may go the careful way, unasked
 
 
@@ -125,11 +125,9 @@ def _read_but_odd_ones(raw: RawBlock, segment: Segment, schema: FastSchema) -> l
     odd = np.flatnonzero(~usual)
     if not 0 < len(odd) <= _FEW * len(usual):
         return []
-    starts = line_starts(segment.data)
-    runs = [(first, end) for first, end in zip([0, *(odd + 1)], [*odd, len(usual)], strict=True) if first < end]
-    if _read_run(raw, segment.part(starts, runs), schema):
+    if _read_run(raw, segment.part(runs_between(odd, len(usual))), schema):
         return []
-    return segment_lines(segment.part(starts, [(row, row + 1) for row in odd.tolist()]))
+    return segment_lines(segment.part([(row, row + 1) for row in odd.tolist()]))
 
 
 _MANY_REFUSALS = 400
@@ -142,7 +140,6 @@ def _read_around(raw: RawBlock, segment: Segment, bad_row: int | None, schema: F
     The reader names the row of a syntax or type error, so that what stands before it is known to be
     good: it is read at once when all bad rows are known. Where it names none the run is halved.
     """
-    starts = line_starts(segment.data)
     refused: list[Line] = []
     good: list[tuple[int, int]] = []
     pending: list[tuple[int, int, int | None]] = [(0, len(segment.numbers), bad_row)]
@@ -152,20 +149,20 @@ def _read_around(raw: RawBlock, segment: Segment, bad_row: int | None, schema: F
             middle = (first + end) // 2
             runs = [(first, middle), (middle, end)]
         elif row is None or len(refused) > _MANY_REFUSALS:
-            refused += segment_lines(segment.part(starts, [(first, end)]))
+            refused += segment_lines(segment.part([(first, end)]))
             continue
         else:
             bad = first + row
-            refused += segment_lines(segment.part(starts, [(bad, bad + 1)]))
+            refused += segment_lines(segment.part([(bad, bad + 1)]))
             good += [(first, bad)] if row else []
             runs = [(bad + 1, end)]
         for begin, stop in runs:
             if begin < stop:
-                unread = _read_run(raw, segment.part(starts, [(begin, stop)]), schema)
+                unread = _read_run(raw, segment.part([(begin, stop)]), schema)
                 pending += [(begin, stop, row) for row in unread]
-    if good and _read_run(raw, segment.part(starts, sorted(good)), schema):
+    if good and _read_run(raw, segment.part(sorted(good)), schema):
         for run in good:  # good one by one and not together: a key that nobody announced changes its type between them
-            part = segment.part(starts, [run])
+            part = segment.part([run])
             refused += segment_lines(part) if _read_run(raw, part, schema) else []
     return refused
 
@@ -222,10 +219,10 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 def _line_checks(segment: Segment, unknown: list[pa.Array]) -> pa.Array:
     """Return a check sum for each line that holds any of the unknown keys."""
     holds = reduce(pc.or_, unknown).to_numpy(zero_copy_only=False)
-    starts = line_starts(segment.data)
+    data, starts = segment.data, segment.starts
     sums = np.zeros(len(holds), np.int64)
     for row in np.flatnonzero(holds).tolist():
-        sums[row] = zlib.crc32(segment.data[starts[row] : starts[row + 1] - 1].rstrip(b"\r"))
+        sums[row] = zlib.crc32(data[starts[row] : starts[row + 1] - 1].rstrip(b"\r"))
     return pa.array(sums, mask=~holds)
 
 

@@ -86,7 +86,7 @@ def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
     offsets, lengths = _places(block)
     numbers = np.arange(block.first_line, block.first_line + block.feeds)
     if found.parts is None and all_plain(found.data, block.feeds):
-        return _Unwrapped(block.feeds, SplitBlock(Segment(found.data, numbers, offsets, lengths)))
+        return _Unwrapped(block.feeds, SplitBlock(Segment(found.data, line_starts(found.data), numbers, offsets, lengths)))
     texts = found.data.split(b"\n")
     texts.pop()
     rows = list(zip(numbers.tolist(), offsets.tolist(), lengths.tolist(), texts, strict=True))
@@ -236,7 +236,8 @@ class _Records:
         if self.texts:
             in_order = sorted(zip(self.places, self.texts, strict=True))  # a joined record comes late, with an early number
             numbers, offsets, lengths = (np.array([place[part] for place, _ in in_order], np.int64) for part in range(3))
-            split.plain = Segment(b"\n".join([*(text for _, text in in_order), b""]), numbers, offsets, lengths)
+            data = b"\n".join([*(text for _, text in in_order), b""])
+            split.plain = Segment(data, line_starts(data), numbers, offsets, lengths)
         return split
 
 
