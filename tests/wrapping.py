@@ -16,8 +16,8 @@ def docker(text: bytes, stream: str = "stdout", end: str = "\n") -> bytes:
     return _object({"log": text.decode() + end, "stream": stream, "time": "2026-09-08T02:14:03.123456789Z"})
 
 
-def journald(text: bytes) -> bytes:
-    """Return an entry as `journalctl -o json` writes it: bytes that it can't print as numbers."""
+def journald(text: bytes, stream: str | None = None, *, is_part: bool = False) -> bytes:
+    """Return an entry as `journalctl -o json` writes it: unprintable bytes as numbers, and a note where a line was cut."""
     try:
         printable = all(char >= " " or char == "\t" for char in text.decode())
     except UnicodeDecodeError:
@@ -25,6 +25,7 @@ def journald(text: bytes) -> bytes:
     return _object({
         "__CURSOR": "s=1;i=2", "__REALTIME_TIMESTAMP": "1788833643123456", "_SYSTEMD_UNIT": "gateway.service",
         "MESSAGE": text.decode() if printable else list(text), "PRIORITY": "6", "_TRANSPORT": "stdout",
+        **({"_STREAM_ID": stream} if stream is not None else {}), **({"_LINE_BREAK": "line-max"} if is_part else {}),
     })  # fmt: skip
 
 

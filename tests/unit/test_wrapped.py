@@ -318,8 +318,10 @@ PARTS = [
 
 
 def physical(line: tuple[str, bytes, bool], wrap: str) -> bytes:
-    """Return a line or part as one of the two wrappers that have parts writes it."""
+    """Return a line or part as one of the wrappers that have parts writes it."""
     stream, text, is_part = line
+    if wrap == "journald":
+        return journald(text, {"stdout": "aa", "stderr": "bb"}[stream], is_part=is_part)
     if wrap == "cri":
         return cri(text, stream, "P" if is_part else "F")
     # Docker writes text: what is cut within a character it can't keep.
@@ -327,7 +329,7 @@ def physical(line: tuple[str, bytes, bool], wrap: str) -> bytes:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("wrap", ["cri", "docker"])
+@pytest.mark.parametrize("wrap", ["cri", "docker", "journald"])
 @pytest.mark.parametrize(("lines", "events", "refused", "joined", "texts", "blank"), [p[1:] for p in PARTS],
                          ids=[str(p[0]) for p in PARTS])
 def test_parts_are_joined_stream_by_stream(
@@ -356,6 +358,18 @@ def test_parts_are_joined_stream_by_stream(
     assert (counts.events, counts.joined) == (before + len(events), joined)
     assert (counts.other_text, counts.blank) == (texts, blank)
     assert counts.incomplete_last_line is ("incomplete_last_line" in refused.values())
+
+
+def test_parts_of_many_streams_wait_within_bounds(tmp_path: Path) -> None:
+    # journald: the first of 66 streams that wait at a time is given up when the 65th comes, the second with the 66th.
+    begun = [journald(A[:20], f"{number:032x}", is_part=True) for number in range(66)]
+    ends = [journald(A[20:].replace(b'"a"', f'"{number}"'.encode()), f"{number:032x}") for number in range(66)]
+    head = wrapped([clean(number) for number in range(200)], journald)
+    reading = read(written(tmp_path, head + b"\n".join([*begun, *ends, b""])))
+    assert [code for *_, code in reading.quarantine] == ["part_without_end"] * 2
+    assert [line for line, *_ in reading.quarantine] == [201, 202]
+    assert reading.counts.joined == 64
+    assert conserved(reading.counts)
 
 
 @pytest.mark.parametrize("way", WAYS)

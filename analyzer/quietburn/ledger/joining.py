@@ -8,6 +8,8 @@ from quietburn.ledger.reasons import Fault, LineFault
 from quietburn.ledger.wrappers import Payload
 
 _MOST_PARTS = 1 << 16  # a place costs memory too, however short the text; runtimes write parts of 4 KiB and more
+_MOST_STREAMS = 64  # that wait at a time: journald has one for each connection
+_MOST_HELD = 4 * MAX_LINE_BYTES  # of all streams that wait
 _TRIED = 4  # parts that look like a start: ordinary text has hardly one
 
 
@@ -51,6 +53,7 @@ class Joiner:
                 return Joined(line)
             waiting = self._waiting[payload.stream] = _Waiting()
         self._add(waiting, line)
+        self._bound(payload.stream)
         if payload.is_part:
             return None
         del self._waiting[payload.stream]
@@ -63,6 +66,14 @@ class Joiner:
         if waiting.is_too_long:
             self._refuse(waiting.parts, LineFault.TOO_LONG)
             waiting.parts = []
+
+    def _bound(self, current: str) -> None:
+        """Let go those who wait longest, once too many or too much wait for an end."""
+        while len(self._waiting) > _MOST_STREAMS or sum(waiting.length for waiting in self._waiting.values()) > _MOST_HELD:
+            longest = next((stream for stream in self._waiting if stream != current), None)
+            if longest is None:
+                return
+            self._refuse(self._waiting.pop(longest).parts, LineFault.PART_WITHOUT_END)
 
     def _whole(self, parts: list[Line]) -> Joined:
         start = _start_of_record(parts)

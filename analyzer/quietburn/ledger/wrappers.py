@@ -17,7 +17,7 @@ from quietburn.ledger.reasons import LineFault
 
 Members = dict[str, Any]
 _FEED, _OPEN, _CLOSE, _BRACKET, _SPACE = b"\n{}[ "
-_OTHER_STREAM = ""  # all streams of other names are one: what waits for its end stays bounded
+_OTHER_STREAM = ""  # all streams of other names are one
 STREAMS = (_OTHER_STREAM, "stdout", "stderr")
 _STDERR = STREAMS.index("stderr")
 
@@ -120,14 +120,19 @@ class Cri(Wrapper):
 
 @dataclass(frozen=True)
 class JsonWrapper(Wrapper):
-    """An object whose `key` holds the text; where texts end with a line feed, one without is a part."""
+    """An object whose `key` holds the text.
+
+    `has_parts`: texts end with a line feed, and one without is a part. `marks_parts`: an entry says
+    itself that it is one. `text_may_lack`: an entry without the key is an entry without a text.
+    """
 
     name: str
     words: str
     key: str
     is_like: Callable[[Members], bool]
     has_parts: bool = False
-    text_may_lack: bool = False  # an entry without the key is an entry without a text
+    marks_parts: bool = False
+    text_may_lack: bool = False
 
     def fits(self, text: bytes, members: Members | None) -> bool:  # noqa: ARG002 - the other way of wrapping needs it
         """Whether a sampled line is wrapped this way."""
@@ -143,6 +148,8 @@ class JsonWrapper(Wrapper):
         data = self._bytes_of(members.get(self.key))
         if isinstance(data, Refused):
             return data
+        if self.marks_parts:
+            return Payload(_journal_stream(members), data, is_part=members.get("_LINE_BREAK") == _CUT_LINE)
         if not self.has_parts:
             return Payload(_OTHER_STREAM, data)
         return Payload(_stream_of(members), data.removesuffix(b"\n"), is_part=not data.endswith(b"\n"))
@@ -156,6 +163,8 @@ class JsonWrapper(Wrapper):
 
     def payloads(self, data: bytes, feeds: int) -> Payloads | None:
         """Return what lines carry, or None where they must be looked at one by one."""
+        if self.marks_parts and _CUT_MARK in data:
+            return None
         table = _texts(data, feeds, self.key) if _are_shallow_objects(data) else None
         if table is None:
             return None
@@ -172,6 +181,17 @@ class JsonWrapper(Wrapper):
             return Payloads(carried)
         places = pc.index_in(_one_array(table["stream"]), pa.array(STREAMS)).fill_null(STREAMS.index(_OTHER_STREAM))
         return Payloads(carried, parts.to_numpy(zero_copy_only=False), places.to_numpy(zero_copy_only=False))
+
+
+_CUT_LINE = "line-max"  # what journald notes where it cut a line at its LineMax (systemd.journal-fields, _LINE_BREAK)
+_CUT_MARK = f'"{_CUT_LINE}"'.encode()
+_LONGEST_STREAM_ID = 64  # journald's have 32 digits
+
+
+def _journal_stream(members: Members) -> str:
+    """Return by what an entry's stream is known: journald numbers each connection to a standard output."""
+    stream = members.get("_STREAM_ID")
+    return f"journal {stream}" if _is_text(stream) and len(str(stream)) <= _LONGEST_STREAM_ID else _OTHER_STREAM
 
 
 def _is_text(value: object) -> bool:
@@ -270,7 +290,7 @@ def _is_logcli(members: Members) -> bool:
 WRAPPERS: tuple[Wrapper, ...] = (
     Cri(),
     JsonWrapper("docker", "by Docker (json-file)", "log", _is_docker, has_parts=True),
-    JsonWrapper("journald", "by journald (journalctl -o json)", "MESSAGE", _is_journal, text_may_lack=True),
+    JsonWrapper("journald", "by journald (journalctl -o json)", "MESSAGE", _is_journal, marks_parts=True, text_may_lack=True),
     JsonWrapper("logcli", "by Loki (logcli -o jsonl)", "line", _is_logcli),
 )
 
