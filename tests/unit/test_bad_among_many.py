@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.ledgers import T0, Reading, conserved, read, reading_way
+from tests.wrapping import WRAPS
 
 LINES = 2400  # more than one piece of what is read with unannounced keys
 BAD = (0, 1, 700, 1300, 1301, LINES - 1)
@@ -95,3 +96,38 @@ def test_lines_that_mostly_differ_are_read_all_the_same(tmp_path: Path) -> None:
     found = both_ways(lines, b"\n", tmp_path)
     assert [line for line, *_ in found.quarantine] == [78]
     assert found.counts.events == LINES - 1
+
+
+# What happens to a wrapped line itself: how it is broken, and what becomes of it.
+WRAPPED_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut short": lambda line: line[:70],
+    "a byte lacks": lambda line: line.replace(b'"status": ', b'"status" ').replace(b'\\"status\\": ', b'\\"status\\" '),
+    "blank": lambda _: b"",
+    "NULs before": lambda line: b"\0\0" + line,
+    "no wrapper": lambda _: good(0, ', "zz": 1'),
+    "not UTF-8": lambda line: line.replace(b"complete", b"compl\xffte"),
+}
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("damage", WRAPPED_DAMAGES)
+def test_a_few_bad_wrapped_lines_cost_nothing_but_themselves(damage: str, wrap: str, end: bytes, tmp_path: Path) -> None:
+    count, bad = 800, (0, 500)
+    lines = [WRAPS[wrap](good(number)) for number in range(count)]
+    for number in bad:
+        lines[number] = WRAPPED_DAMAGES[damage](lines[number])
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(end.join(lines) + end)
+    found = read(path)
+    with reading_way("tiny blocks"):
+        assert read(path) == found
+    assert conserved(found.counts)
+    for line, offset, length, _ in found.quarantine:
+        assert path.read_bytes()[offset : offset + length] == lines[line - 1]
+    untouched = [number for number in range(count) if number not in bad]
+    assert [found.events[number + 1]["prompt_tokens"] for number in untouched] == untouched
+    # An entry of the journal that has no message carries no text.
+    is_no_text = (damage, wrap) == ("no wrapper", "journald")
+    assert [line - 1 for line, *_ in found.quarantine] == ([] if damage in ("blank", "NULs before") or is_no_text else [*bad])
+    assert (found.counts.blank, found.counts.other_text) == (2 * (damage == "blank"), 2 * is_no_text)

@@ -18,7 +18,7 @@ from quietburn.ledger.blocks import (
     Line,
     Segment,
     SplitBlock,
-    looks_usual,
+    odd_rows,
     runs_between,
     segment_lines,
     split_block,
@@ -111,21 +111,14 @@ def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Li
     return _read_but_odd_ones(raw, segment, schema) or _read_around(raw, segment, table, schema)
 
 
-_RARE = 0.003  # of a block's lines: what as many look like is usual
-_FEW = 0.05  # of a block's lines: so many may go the careful way, unasked
-
-
 def _read_but_odd_ones(raw: RawBlock, segment: Segment, schema: FastSchema) -> list[Line]:
     """Read lines of which some are bad without those that look unlike the others, and return these.
 
     They may be good or bad: the careful way tells. Finding the bad ones by the strict reader's
     refusals means to read all lines twice. Where looks tell nothing, nothing is read or returned.
     """
-    usual = looks_usual(segment.data, _RARE)
-    odd = np.flatnonzero(~usual)
-    if not 0 < len(odd) <= _FEW * len(usual):
-        return []
-    if _read_run(raw, segment.part(runs_between(odd, len(usual))), schema):
+    odd = odd_rows(segment.data)
+    if not len(odd) or _read_run(raw, segment.part(runs_between(odd, len(segment.numbers))), schema):
         return []
     return segment_lines(segment.part([(row, row + 1) for row in odd.tolist()]))
 

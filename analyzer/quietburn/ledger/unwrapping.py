@@ -14,7 +14,6 @@ from quietburn.ledger.blocks import (
     BLANK,
     MAX_LINE_BYTES,
     Block,
-    Integers,
     Line,
     LongLine,
     Segment,
@@ -23,11 +22,14 @@ from quietburn.ledger.blocks import (
     count_feeds,
     is_plain,
     line_starts,
+    odd_rows,
+    runs_between,
+    segment_lines,
 )
 from quietburn.ledger.careful import Refused
 from quietburn.ledger.joining import Joined, Joiner
 from quietburn.ledger.reasons import Fault, LineFault
-from quietburn.ledger.wrappers import STREAMS, Payload, Wrapper
+from quietburn.ledger.wrappers import STREAMS, Payload, Payloads, Wrapper
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 _BLOCKS_AHEAD = 4
@@ -77,19 +79,17 @@ def _ahead(
 
 
 def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
-    """Unwrap a block at once; None where a line of it is broken, blank or odd in any other way."""
-    if block.is_last or len(block.data) > MAX_LINE_BYTES:  # then a line of it may be too long
+    """Unwrap a block at once; None where too much in it is broken, blank or odd in any other way."""
+    if block.is_last or not 0 < len(block.data) <= MAX_LINE_BYTES:  # then a line of it may be too long
         return None
-    found = wrapper.payloads(block.data, block.feeds)
+    lines = _physical(block)
+    found = wrapper.payloads(lines.data, block.feeds)
     if found is None:
-        return None
-    offsets, lengths = _places(block)
-    numbers = np.arange(block.first_line, block.first_line + block.feeds)
+        return _unwrap_but_odd_ones(lines, wrapper)
     if found.parts is None and all_plain(found.data, block.feeds):
-        return _Unwrapped(block.feeds, SplitBlock(Segment(found.data, line_starts(found.data), numbers, offsets, lengths)))
-    texts = found.data.split(b"\n")
-    texts.pop()
-    rows = list(zip(numbers.tolist(), offsets.tolist(), lengths.tolist(), texts, strict=True))
+        records = Segment(found.data, line_starts(found.data), lines.numbers, lines.offsets, lines.lengths)
+        return _Unwrapped(block.feeds, SplitBlock(records))
+    rows = _rows(lines, found)
     if found.parts is None or found.streams is None:
         return _Unwrapped(block.feeds, _sorted(rows, _look_plain(found.data)))
     special = _near_parts(found.parts, found.streams)
@@ -101,6 +101,32 @@ def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
         )
     ]
     return _Unwrapped(block.feeds, ordinary, in_order)
+
+
+def _unwrap_but_odd_ones(lines: Segment, wrapper: Wrapper) -> "_Unwrapped | None":
+    """Unwrap the few lines that look unlike the others one by one, all others at once; None where that can't be done."""
+    odd = odd_rows(lines.data)
+    others = lines.part(runs_between(odd, len(lines.numbers)))
+    found = wrapper.payloads(others.data, len(others.numbers)) if len(odd) else None
+    if found is None or found.parts is not None:
+        return None
+    records = _sorted(_rows(others, found), _look_plain(found.data))
+    for line in segment_lines(lines.part([(row, row + 1) for row in odd.tolist()])):
+        payload = _payload(line, wrapper, records.split)
+        if payload is None:
+            continue
+        if payload.is_part:
+            return None
+        records.add(Joined(replace(line, data=payload.data)))
+    return _Unwrapped(len(lines.numbers), records)
+
+
+def _rows(lines: Segment, found: Payloads) -> list[tuple[int, int, int, bytes]]:
+    """Return number, byte offset, length and payload of each physical line."""
+    if lines.lengths is None:
+        raise AssertionError("physical lines know their lengths")
+    places = (lines.numbers.tolist(), lines.offsets.tolist(), lines.lengths.tolist())
+    return list(zip(*places, found.data.split(b"\n")[:-1], strict=True))
 
 
 def _near_parts(parts: Flags, streams: "np.ndarray[Any, np.dtype[np.int64]]") -> Flags:
@@ -159,13 +185,14 @@ def _look_plain(payloads: bytes) -> Flags:
     return found
 
 
-def _places(block: Block) -> tuple[Integers, Integers]:
-    """Return the physical lines' offsets, and their lengths without line ends."""
+def _physical(block: Block) -> Segment:
+    """Return a block's physical lines, with their lengths without line ends."""
     starts = line_starts(block.data)
-    lengths = starts[1:] - starts[:-1] - 1
+    lengths = np.diff(starts) - 1
     if (np.frombuffer(block.data, np.uint8)[starts[1:] - 2] == _RETURN).any():
         lengths = np.array([len(line.rstrip(b"\r")) for line in block.data.split(b"\n")[:-1]], np.int64)
-    return starts[:-1] + block.offset, lengths
+    numbers = np.arange(block.first_line, block.first_line + block.feeds)
+    return Segment(block.data, starts, numbers, starts[:-1] + block.offset, lengths)
 
 
 def _line_by_line(block: Block, wrapper: Wrapper, joiner: Joiner) -> SplitBlock:
@@ -173,21 +200,28 @@ def _line_by_line(block: Block, wrapper: Wrapper, joiner: Joiner) -> SplitBlock:
     records = _Records()
     lines = count_feeds(block.data)
     for line in _physical_lines(block):
-        records.split.leading_nuls += line.data[:1] == b"\0"
-        if not line.data.lstrip(b"\0").strip(BLANK):
-            records.split.blank += 1
-            continue
-        found = wrapper.unwrap(line) if line.size <= MAX_LINE_BYTES else Refused(LineFault.TOO_LONG)
-        if found is None:
-            records.split.other_text += 1
-        elif isinstance(found, Refused):
-            records.split.faults.append(Fault(line.number, line.offset, line.size, found.code))
-        else:
+        payload = _payload(line, wrapper, records.split)
+        if payload is not None:
             unfinished = line.unfinished and wrapper.cuts_text
-            record = joiner.take(Line(line.number, line.offset, found.data, unfinished, line.size), found)
+            record = joiner.take(Line(line.number, line.offset, payload.data, unfinished, line.size), payload)
             if record is not None:
                 records.add(record)
     return records.split_block(lines + (not block.data.endswith(b"\n")), joiner)
+
+
+def _payload(line: Line, wrapper: Wrapper, split: SplitBlock) -> Payload | None:
+    """Return what a line carries; where it is blank, carries no text or can't be told, count it."""
+    split.leading_nuls += line.data[:1] == b"\0"
+    if not line.data.lstrip(b"\0").strip(BLANK):
+        split.blank += 1
+        return None
+    found = wrapper.unwrap(line) if line.size <= MAX_LINE_BYTES else Refused(LineFault.TOO_LONG)
+    if found is None:
+        split.other_text += 1
+    elif isinstance(found, Refused):
+        split.faults.append(Fault(line.number, line.offset, line.size, found.code))
+        return None
+    return found
 
 
 def _physical_lines(block: Block) -> Iterator[Line]:
