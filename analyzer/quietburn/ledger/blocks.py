@@ -19,6 +19,7 @@ _NOTHING = BLANK + b"\0"
 _FEW_PLAIN = 0.5  # of a block's lines: with fewer, to look at each is no detour
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -172,18 +173,17 @@ def split_block(block: Block) -> SplitBlock:
 def _split_at_once(block: Block) -> SplitBlock | None:
     """Sort a block's lines by a look at where each begins and ends; None where that tells too little."""
     data = block.data
-    if block.is_last or not 0 < len(data) <= MAX_LINE_BYTES or not _is_shallow_text(data, block.feeds):
+    if block.is_last or not 0 < len(data) <= MAX_LINE_BYTES:
         return None
-    codes = np.frombuffer(data, np.uint8)
     starts = line_starts(data)
-    plain = _looks_plain(codes, starts)
+    plain = looks_plain(data, starts)
+    if np.count_nonzero(plain) < _FEW_PLAIN * len(plain) or not _is_shallow_text(data, block.feeds):
+        return None
     numbers = np.arange(block.first_line, block.first_line + block.feeds)
     offsets = starts[:-1] + block.offset
     whole = Segment(data, starts, numbers, offsets)
     if plain.all():
         return SplitBlock(whole, lines=block.feeds)
-    if np.count_nonzero(plain) < _FEW_PLAIN * len(plain):
-        return None
     result = SplitBlock(None, lines=block.feeds)
     odd = np.flatnonzero(~plain)
     for row in odd.tolist():
@@ -203,13 +203,13 @@ def line_starts(data: bytes) -> Integers:
     return np.concatenate((np.zeros(1, np.int64), feeds + 1))
 
 
-def _looks_plain(codes: "np.ndarray[Any, np.dtype[np.uint8]]", starts: Integers) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+def looks_plain(data: bytes, starts: Integers) -> Flags:
     """Return of each line whether it starts with { and ends with }, but for one carriage return."""
-    last = starts[1:] - 2
+    codes, last = np.frombuffer(data, np.uint8), starts[1:] - 2
     ends_with = codes[last]
     if (returns := ends_with == _RETURN).any():
         ends_with = codes[last - returns]
-    found: np.ndarray[Any, np.dtype[np.bool_]] = (codes[starts[:-1]] == _OPEN) & (ends_with == _CLOSE)
+    found: Flags = (codes[starts[:-1]] == _OPEN) & (ends_with == _CLOSE)
     return found
 
 
@@ -231,7 +231,7 @@ def all_plain(data: bytes, feeds: int) -> bool:
     """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
     if not (data.startswith(b"{") and data.endswith(b"}\n")) or not _is_shallow_text(data, feeds):
         return False
-    return bool(_looks_plain(np.frombuffer(data, np.uint8), line_starts(data)).all())
+    return bool(looks_plain(data, line_starts(data)).all())
 
 
 def _is_shallow_text(data: bytes, lines: int) -> bool:
@@ -313,17 +313,22 @@ def segment_lines(segment: Segment) -> list[Line]:
     return [Line(number, offset, _without_returns(piece), length=length) for number, offset, piece, length in places]
 
 
-def places_of(block: Block, numbers: Integers) -> list[tuple[int, int, int]]:
-    """Return number, byte offset and length (without line end) of some of a block's physical lines."""
-    if block.ready is not None:
-        wanted = set(numbers.tolist())
-        ready = block.ready
-        lines = [*ready.odd, *(segment_lines(ready.plain) if ready.plain is not None else [])]
-        return [(line.number, line.offset, line.size) for line in lines if line.number in wanted]
+def line_places(block: Block) -> tuple[Integers, Integers]:
+    """Return byte offset and length (without line end) of a block's physical lines."""
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
     starts = line_starts(data)
-    rows = (numbers - block.first_line).tolist()
-    return [
-        (block.first_line + row, block.offset + int(starts[row]), len(_without_returns(data[starts[row] : starts[row + 1] - 1])))
-        for row in rows
-    ]
+    lengths = np.diff(starts) - 1
+    if (np.frombuffer(data, np.uint8)[starts[1:] - 2] == _RETURN).any():
+        lengths = np.array([len(_without_returns(line)) for line in data.split(b"\n")[:-1]], np.int64)
+    return starts[:-1] + block.offset, lengths
+
+
+def places_of(block: Block, numbers: Integers) -> list[tuple[int, int, int]]:
+    """Return number, byte offset and length (without line end) of some of a block's physical lines."""
+    if block.ready is None:
+        offsets, lengths = line_places(block)
+        rows = numbers - block.first_line
+        return list(zip(numbers.tolist(), offsets[rows].tolist(), lengths[rows].tolist(), strict=True))
+    wanted = set(numbers.tolist())
+    lines = [*block.ready.odd, *(segment_lines(block.ready.plain) if block.ready.plain is not None else [])]
+    return [(line.number, line.offset, line.size) for line in lines if line.number in wanted]

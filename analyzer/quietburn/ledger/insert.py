@@ -342,4 +342,3 @@ class Inserter:
         self.connection.register("refused_lines", table)
         self.connection.execute(f"INSERT INTO {QUARANTINE_TABLE} SELECT * FROM refused_lines")
         self.connection.unregister("refused_lines")
-

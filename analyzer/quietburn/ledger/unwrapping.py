@@ -14,6 +14,7 @@ from quietburn.ledger.blocks import (
     BLANK,
     MAX_LINE_BYTES,
     Block,
+    Flags,
     Line,
     LongLine,
     Segment,
@@ -21,7 +22,9 @@ from quietburn.ledger.blocks import (
     all_plain,
     count_feeds,
     is_plain,
+    line_places,
     line_starts,
+    looks_plain,
     odd_rows,
     runs_between,
     segment_lines,
@@ -31,9 +34,7 @@ from quietburn.ledger.joining import Joined, Joiner
 from quietburn.ledger.reasons import Fault, LineFault
 from quietburn.ledger.wrappers import STREAMS, Payload, Payloads, Wrapper
 
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
 _BLOCKS_AHEAD = 4
-_RETURN, _OPEN, _CLOSE = b"\r{}"
 _JSON_STARTS = b'["-0123456789tfnNI'
 
 
@@ -86,14 +87,15 @@ def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
     found = wrapper.payloads(lines.data, block.feeds)
     if found is None:
         return _unwrap_but_odd_ones(lines, wrapper)
+    starts = line_starts(found.data)
     if found.parts is None and all_plain(found.data, block.feeds):
-        records = Segment(found.data, line_starts(found.data), lines.numbers, lines.offsets, lines.lengths)
-        return _Unwrapped(block.feeds, SplitBlock(records))
+        return _Unwrapped(block.feeds, SplitBlock(replace(lines, data=found.data, starts=starts)))
+    look_plain = looks_plain(found.data, starts)
     rows = _rows(lines, found)
     if found.parts is None or found.streams is None:
-        return _Unwrapped(block.feeds, _sorted(rows, _look_plain(found.data)))
+        return _Unwrapped(block.feeds, _sorted(rows, look_plain))
     special = _near_parts(found.parts, found.streams)
-    ordinary = _sorted(list(compress(rows, ~special)), _look_plain(found.data)[~special])
+    ordinary = _sorted(list(compress(rows, ~special)), look_plain[~special])
     in_order = [
         (Line(number, offset, text.rstrip(b"\r") if wrapper.cuts_text else text, length=length), STREAMS[stream], is_part)
         for (number, offset, length, text), stream, is_part in zip(
@@ -110,7 +112,7 @@ def _unwrap_but_odd_ones(lines: Segment, wrapper: Wrapper) -> "_Unwrapped | None
     found = wrapper.payloads(others.data, len(others.numbers)) if len(odd) else None
     if found is None or found.parts is not None:
         return None
-    records = _sorted(_rows(others, found), _look_plain(found.data))
+    records = _sorted(_rows(others, found), looks_plain(found.data, line_starts(found.data)))
     for line in segment_lines(lines.part([(row, row + 1) for row in odd.tolist()])):
         payload = _payload(line, wrapper, records.split)
         if payload is None:
@@ -178,21 +180,11 @@ class _Unwrapped:
         return records.split_block(self.lines, joiner)
 
 
-def _look_plain(payloads: bytes) -> Flags:
-    """Return of each line whether it starts with { and ends with }."""
-    codes, starts = np.frombuffer(payloads, np.uint8), line_starts(payloads)
-    found: Flags = (codes[starts[:-1]] == _OPEN) & (codes[starts[1:] - 2] == _CLOSE)
-    return found
-
-
 def _physical(block: Block) -> Segment:
     """Return a block's physical lines, with their lengths without line ends."""
-    starts = line_starts(block.data)
-    lengths = np.diff(starts) - 1
-    if (np.frombuffer(block.data, np.uint8)[starts[1:] - 2] == _RETURN).any():
-        lengths = np.array([len(line.rstrip(b"\r")) for line in block.data.split(b"\n")[:-1]], np.int64)
+    offsets, lengths = line_places(block)
     numbers = np.arange(block.first_line, block.first_line + block.feeds)
-    return Segment(block.data, starts, numbers, starts[:-1] + block.offset, lengths)
+    return Segment(block.data, line_starts(block.data), numbers, offsets, lengths)
 
 
 def _line_by_line(block: Block, wrapper: Wrapper, joiner: Joiner) -> SplitBlock:
