@@ -131,3 +131,18 @@ def test_a_few_bad_wrapped_lines_cost_nothing_but_themselves(damage: str, wrap: 
     is_no_text = (damage, wrap) == ("no wrapper", "journald")
     assert [line - 1 for line, *_ in found.quarantine] == ([] if damage in ("blank", "NULs before") or is_no_text else [*bad])
     assert (found.counts.blank, found.counts.other_text) == (2 * (damage == "blank"), 2 * is_no_text)
+
+
+@pytest.mark.parametrize("gap", [b"", b"no record"], ids=["blank lines", "other text"])
+@pytest.mark.parametrize(("levels", "code"), [(256, None), (257, "too_deep"), (300, "too_deep")])
+def test_a_line_may_be_nested_256_levels_deep_whatever_stands_around_it(
+    levels: int, code: str | None, gap: bytes, tmp_path: Path
+) -> None:
+    lists = levels - 1  # within the line's own object
+    lines = [good(number) for number in range(LINES)]
+    lines[2 * LINES // 3] = good(0, f', "zz": {"[" * lists}{"]" * lists}')
+    lines[100:100] = [gap] * 400
+    found = both_ways(lines, b"\n", tmp_path)
+    refused = [line for line, _, _, why in found.quarantine if why == "too_deep"]
+    assert refused == ([2 * LINES // 3 + 400 + 1] if code else [])
+    assert found.counts.events == LINES - len(refused)

@@ -177,7 +177,8 @@ def _split_at_once(block: Block) -> SplitBlock | None:
         return None
     starts = line_starts(data)
     plain = looks_plain(data, starts)
-    if np.count_nonzero(plain) < _FEW_PLAIN * len(plain) or not _is_shallow_text(data, block.feeds):
+    begun = int(np.count_nonzero(np.frombuffer(data, np.uint8)[starts[:-1]] == _OPEN))
+    if np.count_nonzero(plain) < _FEW_PLAIN * len(plain) or not _is_shallow_text(data, begun):
         return None
     numbers = np.arange(block.first_line, block.first_line + block.feeds)
     offsets = starts[:-1] + block.offset
@@ -234,10 +235,13 @@ def all_plain(data: bytes, feeds: int) -> bool:
     return bool(looks_plain(data, line_starts(data)).all())
 
 
-def _is_shallow_text(data: bytes, lines: int) -> bool:
-    """Whether lines are valid UTF-8, and together open so little that none can be nested too deep."""
+def _is_shallow_text(data: bytes, begun: int) -> bool:
+    """Whether lines are valid UTF-8, and together open so little that none can be nested too deep.
+
+    Each of the `begun` lines begins with {; only they may be counted on to open anything.
+    """
     opened = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _OPEN)) + (data.count(b"[") if b"[" in data else 0)
-    return opened <= lines + MAX_NESTING and (data.isascii() or _is_utf8(data))
+    return opened < begun + MAX_NESTING and (data.isascii() or _is_utf8(data))
 
 
 def _is_utf8(data: bytes) -> bool:
