@@ -92,13 +92,10 @@ def on_time(start_known: str, deadline_us: str, alone: str) -> str:
 
 def attempts_select(columns: frozenset[str], settings: Settings, where: str = "TRUE") -> str:
     """Return the select of attempts (lines that are `where`) with the three questions, each as if it were its whole request."""
-    told = {"prefix_fp", "ts_us"} <= columns
-    prefix = "p.prefix_is_new" if told else "CAST(NULL AS BOOLEAN)"
-    join = "LEFT JOIN prefixes p ON b.row_id = p.prefix_row" if told else ""
     return f"""
         SELECT *, {on_time('request_start_known', 'request_deadline_us', 'TRUE')} AS on_time
         FROM (
-            SELECT b.*, {prefix} AS prefix_is_new, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
+            SELECT *, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
                 COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx,
                 {_TIMED_OUT} AS timed_out, {_complete(settings)} AS complete, {_non_empty()} AS non_empty,
                 {_KEY} AS request_key, {", ".join(f"CAST({number} AS BIGINT) AS {name}" for name, number in ALONE.items())},
@@ -106,8 +103,7 @@ def attempts_select(columns: frozenset[str], settings: Settings, where: str = "T
                 started_us + {microseconds('deadline_ms')} AS request_deadline_us,
                 COALESCE(actual_tokens, prompt_tokens + completion_tokens) AS tokens,
                 (ts_us + {MINUTE_US - 1}) // {MINUTE_US} AS minute
-            FROM (SELECT * FROM ({_base(columns, settings)}) WHERE {where}) b
-            {join}
+            FROM ({_base(columns, settings)}) WHERE {where}
         )
     """
 

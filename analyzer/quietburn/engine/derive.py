@@ -49,13 +49,15 @@ def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]
         for column, dialects in carried.items()
     }
     settings = replace(settings, carriers=telling)
-    _remember_prefixes(connection, columns)
+    tells_prefixes = {"prefix_fp", "ts_us"} <= columns
+    if tells_prefixes:
+        _remember_prefixes(connection)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW attempts AS {attempts_select(columns, settings)}")
     _chain_attempts(connection, attempts_select(columns, settings, where=f"row_id IN (SELECT row_id FROM {REPEATED_IDS})"))
     coverage = _coverage(connection, settings)
     verdict = _attempt_verdict(coverage)
     _decide_requests(connection, verdict)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events(verdict)}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events(verdict, tells_prefixes=tells_prefixes)}")
     connection.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * FROM all_events{within(settings, 'ts_us')}")
     return coverage
 
@@ -90,7 +92,8 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> N
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE chained AS
         WITH placed AS (
-            SELECT {_OF_ATTEMPT}, {order}, request_key AS id, start_known, own_deadline_ms, deadline_ms, latency_ms, end_known,
+            SELECT {_OF_ATTEMPT}, request_key AS id, started_us, attempt, file_id, line, start_known, end_known,
+                own_deadline_ms, deadline_ms, latency_ms,
                 max(ts_us) OVER (PARTITION BY id ORDER BY {order}
                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ended_before
             FROM ({candidates}) WHERE in_request
@@ -127,14 +130,11 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> N
     """)
 
 
-def _remember_prefixes(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> None:
+def _remember_prefixes(connection: duckdb.DuckDBPyConnection) -> None:
     """Make `prefixes`: whether each fingerprint was not seen in the 15 minutes before."""
-    if not {"prefix_fp", "ts_us"} <= columns:
-        connection.execute("CREATE OR REPLACE TEMP TABLE prefixes (prefix_row BIGINT, prefix_is_new BOOLEAN)")
-        return
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE prefixes AS
-        SELECT row_id AS prefix_row, COALESCE(ts_us - seen_us > {15 * MINUTE_US}, TRUE) AS prefix_is_new
+        SELECT row_id, COALESCE(ts_us - seen_us > {15 * MINUTE_US}, TRUE) AS prefix_is_new
         FROM (SELECT row_id, ts_us, lag(ts_us) OVER (PARTITION BY prefix_fp ORDER BY ts_us, file_id, line) AS seen_us
               FROM {COUNTED_LINES} WHERE prefix_fp IS NOT NULL AND ts_us IS NOT NULL)
     """)
@@ -208,11 +208,15 @@ def _decide_requests(connection: duckdb.DuckDBPyConnection, verdict: str) -> Non
     """)
 
 
-def _all_events(verdict: str) -> str:
+def _all_events(verdict: str, *, tells_prefixes: bool) -> str:
     alone = f"SELECT *, {verdict} AS attempt_verdict FROM attempts"
     itself = "COALESCE(in_request, FALSE) AS decides, COALESCE(in_request AND is_2xx, FALSE) AS request_has_2xx"
     taken = (*_OF_REQUEST, "attempt_verdict", "verdict", "decides", "request_has_2xx")
+    prefix, join = "CAST(NULL AS BOOLEAN)", ""
+    if tells_prefixes:
+        prefix, join = "p.prefix_is_new", "LEFT JOIN prefixes p ON a.row_id = p.row_id"
     return f"""
-        SELECT a.* REPLACE ({_of_its_request(taken, 's')})
+        SELECT a.* REPLACE ({_of_its_request(taken, 's')}), {prefix} AS prefix_is_new
         FROM (SELECT *, attempt_verdict AS verdict, {itself} FROM ({alone})) a LEFT JOIN several s ON a.row_id = s.row_id
+        {join}
     """
