@@ -214,8 +214,8 @@ def looks_plain(data: bytes, starts: Integers) -> Flags:
     return found
 
 
-_RARE = 0.003  # of a block's lines: what as many look like is usual
-_FEW = 0.05  # of a block's lines: so many may go the careful way, unasked
+_RARE = 0.003  # of a block's lines: what as many look like is usual, such as failed calls, which lack fields
+_FEW = 0.05  # of a block's lines may go the careful way unasked: it takes some 35 times as long for a line (measured)
 
 
 def odd_rows(data: bytes) -> Integers:
@@ -224,7 +224,8 @@ def odd_rows(data: bytes) -> Integers:
     A key too many, a text for a number or a colon that lacks changes that number.
     """
     marks = np.diff(line_starts(data.translate(None, _ALL_BUT_MARKS)))
-    odd = np.flatnonzero(np.bincount(marks)[marks] < _RARE * len(marks))
+    _, places, counts = np.unique(marks, return_inverse=True, return_counts=True)
+    odd = np.flatnonzero(counts[places] < _RARE * len(marks))
     return odd if len(odd) <= _FEW * len(marks) else odd[:0]
 
 

@@ -98,7 +98,7 @@ def read_block(block: Block, schema: FastSchema) -> RawBlock:
 
 
 def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Line]:
-    """Add the plain lines' tables; return the lines that the strict reader refused."""
+    """Add the plain lines' tables; return the lines that go the careful way: refused ones, and some that look unlike others."""
     segment = split.plain
     if segment is None:
         return []
@@ -173,7 +173,7 @@ def _add_fast(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSche
     """Rename a strict table's columns to raw ones, count unknown keys, and drop private texts."""
     source, numbers = schema.source, segment.numbers
     private = source.private_keys
-    # A line of a later block may bring a key while this one was read: the schema only grows.
+    # A line of a later block may bring a key while this one was read: kinds are only ever added.
     names, arrays = ["line"], [pa.array(numbers)]
     texts: dict[str, Any] = {}
     late: list[str] = []

@@ -67,9 +67,9 @@ class FastSchema:
     Shared by the threads that parse blocks of the file: entries are only ever added or given up,
     and what is read does not depend on them (a line that fits no entry goes the careful way).
 
-    Keys that nobody knows are announced too once they were met: a block without surprises is read
-    at once, while one with an unannounced key must be read in small pieces. `infer` is set where
-    announcing them is of no use.
+    Keys that nobody knows, and those that are ignored, are announced too once they were met: a
+    block without surprises is read at once, while one with an unannounced key must be read in small
+    pieces. `infer` is set where there are too many of them, or one can't be announced.
     """
 
     def __init__(self, source: Source) -> None:
@@ -79,9 +79,9 @@ class FastSchema:
         self._unknown: dict[str, pa.DataType | None] = {}  # None: of changing type, not to be announced
 
     def meet(self, table: pa.Table) -> None:
-        """Announce from now on the keys of a table that nobody knows, as what they were found to be."""
+        """Announce from now on the keys of a table that nobody knows or that are ignored, as what they were found to be."""
         for name, found in zip(table.schema.names, table.schema.types, strict=True):
-            if name in self.kinds or (self.source.knows(name) and name not in self.source.ignored):
+            if name in self.kinds or name in self._unknown or (self.source.knows(name) and name not in self.source.ignored):
                 continue
             announced = _announced(found)
             if announced is None or len(self._unknown) >= _MOST_UNKNOWN:
