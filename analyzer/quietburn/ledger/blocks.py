@@ -12,7 +12,7 @@ BLOCK_BYTES = 4 << 20
 MAX_LINE_BYTES = 16 << 20
 MAX_NESTING = 256
 _BOM = b"\xef\xbb\xbf"
-_FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_FEED, _RETURN, _OPEN, _CLOSE, _BRACKET = b"\n\r{}["
 _ALL_BUT_MARKS = bytes(byte for byte in range(256) if byte not in b'":,\n')
 BLANK = b" \t\r\n\v\f"
 _NOTHING = BLANK + b"\0"
@@ -176,9 +176,8 @@ def _split_at_once(block: Block) -> SplitBlock | None:
     if block.is_last or not 0 < len(data) <= MAX_LINE_BYTES:
         return None
     starts = line_starts(data)
-    plain = looks_plain(data, starts)
-    begun = int(np.count_nonzero(np.frombuffer(data, np.uint8)[starts[:-1]] == _OPEN))
-    if np.count_nonzero(plain) < _FEW_PLAIN * len(plain) or not _is_shallow_text(data, begun):
+    plain = looks_plain(data, starts) & nested_little(data, starts)
+    if np.count_nonzero(plain) < _FEW_PLAIN * len(plain) or not is_utf8(data):
         return None
     numbers = np.arange(block.first_line, block.first_line + block.feeds)
     offsets = starts[:-1] + block.offset
@@ -229,23 +228,29 @@ def odd_rows(data: bytes) -> Integers:
     return odd if len(odd) <= _FEW * len(marks) else odd[:0]
 
 
-def all_plain(data: bytes, feeds: int) -> bool:
+def nested_little(data: bytes, starts: Integers) -> Flags:
+    """Return of each line whether it opens so little that it can't be nested too deep."""
+    codes = np.frombuffer(data, np.uint8)
+    opens = codes == _OPEN
+    if b"[" in data:
+        opens |= codes == _BRACKET
+    # Flat lines open one object each: to count them all costs less than to tell how many each has.
+    begun = np.count_nonzero(opens[starts[:-1]])
+    if np.count_nonzero(opens) < begun + MAX_NESTING:
+        return np.ones(len(starts) - 1, np.bool_)
+    found: Flags = np.diff(np.searchsorted(np.flatnonzero(opens), starts)) <= MAX_NESTING
+    return found
+
+
+def all_plain(data: bytes, starts: Integers) -> bool:
     """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
-    if not (data.startswith(b"{") and data.endswith(b"}\n")) or not _is_shallow_text(data, feeds):
-        return False
-    return bool(looks_plain(data, line_starts(data)).all())
+    return bool(looks_plain(data, starts).all() and nested_little(data, starts).all()) and is_utf8(data)
 
 
-def _is_shallow_text(data: bytes, begun: int) -> bool:
-    """Whether lines are valid UTF-8, and together open so little that none can be nested too deep.
-
-    Each of the `begun` lines begins with {; only they may be counted on to open anything.
-    """
-    opened = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _OPEN)) + (data.count(b"[") if b"[" in data else 0)
-    return opened < begun + MAX_NESTING and (data.isascii() or _is_utf8(data))
-
-
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8."""
+    if data.isascii():
+        return True
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -304,7 +309,7 @@ def is_plain(text: bytes) -> bool:
         return False
     if len(text) > MAX_NESTING and text.count(b"{") + text.count(b"[") > MAX_NESTING:
         return False
-    return text.isascii() or _is_utf8(text)
+    return is_utf8(text)
 
 
 def segment_lines(segment: Segment) -> list[Line]:

@@ -88,7 +88,7 @@ def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
     if found is None:
         return _unwrap_but_odd_ones(lines, wrapper)
     starts = line_starts(found.data)
-    if found.parts is None and all_plain(found.data, block.feeds):
+    if found.parts is None and all_plain(found.data, starts):
         return _Unwrapped(block.feeds, SplitBlock(replace(lines, data=found.data, starts=starts)))
     look_plain = looks_plain(found.data, starts)
     rows = _rows(lines, found)
@@ -146,7 +146,8 @@ def _sorted(rows: list[tuple[int, int, int, bytes]], look_plain: Flags) -> "_Rec
     records = _Records()
     chosen = list(compress(rows, look_plain))
     texts = [row[3] for row in chosen]
-    if all_plain(b"\n".join([*texts, b""]), len(texts)):
+    data = b"\n".join([*texts, b""])
+    if texts and all_plain(data, line_starts(data)):
         records.texts, records.places = texts, [row[:3] for row in chosen]
         rows = list(compress(rows, ~look_plain))
     for number, offset, length, text in rows:

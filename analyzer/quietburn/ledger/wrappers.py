@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from quietburn.ledger.blocks import MAX_NESTING, Line, count_feeds
+from quietburn.ledger.blocks import Line, all_plain, count_feeds, line_starts
 from quietburn.ledger.careful import NumberText, Pairs, Refused, parse_line
 from quietburn.ledger.reasons import LineFault
 
 Members = dict[str, Any]
-_FEED, _OPEN, _CLOSE, _BRACKET, _SPACE = b"\n{}[ "
+_FEED, _SPACE = b"\n "
 _OTHER_STREAM = ""  # all streams of other names are one
 STREAMS = (_OTHER_STREAM, "stdout", "stderr")
 _STDERR = STREAMS.index("stderr")
@@ -212,21 +212,8 @@ def _is_byte(part: object) -> bool:
 
 
 def _are_shallow_objects(data: bytes) -> bool:
-    """Whether each line starts with { and ends with }, in valid UTF-8, without deep nesting."""
-    if not (data.startswith(b"{") and data.endswith(b"}\n")) or b"\0" in data:
-        return False
-    codes = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(codes == _FEED)
-    if not ((codes[ends - 1] == _CLOSE).all() and (codes[ends[:-1] + 1] == _OPEN).all()):
-        return False
-    opened = np.searchsorted(np.flatnonzero((codes == _OPEN) | (codes == _BRACKET)), ends)
-    if opened[0] > MAX_NESTING or (np.diff(opened) > MAX_NESTING).any():
-        return False
-    try:
-        data.isascii() or data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    """Whether each line is one object to the eye of a byte search, and nothing in it was NUL."""
+    return b"\0" not in data and all_plain(data, line_starts(data))
 
 
 _FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")  # what only the strict reader takes for a number
