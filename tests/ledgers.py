@@ -24,6 +24,7 @@ from quietburn.ledger.schema import Source
 from quietburn.report.model import Report
 
 _shipped = cache(shipped_mappings)
+_FOLLOWING = ("started_us", "start_known", "end_known", "traffic_source")
 _OF_THE_LINE = ("row_id", "file_id", "line", "dialect")
 T0 = 1_788_833_640  # 2026-09-08T02:14:00Z
 
@@ -49,9 +50,9 @@ def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[
             int(row["line"]): {k: v for k, v in row.items() if v is not None and k not in _OF_THE_LINE} for row in rows
         }
         engine.prepare(Settings())  # what follows from other columns is in the view only
-        ends = engine.connection.execute("SELECT line, started_us, start_known, end_known FROM all_events").fetchall()
-        for line, started_us, start_known, end_known in ends:
-            told = {"started_us": started_us, "start_known": start_known, "end_known": end_known}
+        ends = engine.connection.execute(f"SELECT line, {', '.join(_FOLLOWING)} FROM all_events").fetchall()
+        for line, *values in ends:
+            told = dict(zip(_FOLLOWING, values, strict=True))
             events[int(line)] |= {name: value for name, value in told.items() if value is not None}
         quarantine = [(q.line, q.offset, q.length, str(q.code)) for q in engine.quarantine()]
         invalid = [(i.line, i.field, str(i.code)) for i in engine.invalid_fields(10_000)]

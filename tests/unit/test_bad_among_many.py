@@ -84,6 +84,14 @@ def test_a_key_that_nobody_knows_may_hold_what_it_will(first: str, then: str, la
     assert found.counts.unknown.first_lines == {"zz": held[0] + 1}
 
 
+def test_a_line_is_the_same_again_whatever_stands_around_it(tmp_path: Path) -> None:
+    lines = [good(number) for number in range(LINES)]
+    # A key that only carefully read lines bring, and a line among these that stands among the others too.
+    lines += [b"\0" + good(LINES, ', "user_agent": "curl/8"'), b"\0" + good(7), good(8)]
+    found = both_ways(lines, b"\n", tmp_path)
+    assert (found.counts.lines, found.counts.duplicates) == (LINES + 3, 2)
+
+
 def test_more_keys_that_nobody_knows_than_are_announced_are_all_counted(tmp_path: Path) -> None:
     keys = [f"zz_{a}{b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghij"]
     found = both_ways([good(number, f', "{keys[number // 12]}": 1') for number in range(LINES)], b"\n", tmp_path)

@@ -160,10 +160,13 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: RawColumns, zone: st
     return Value("CASE " + " ".join(f"WHEN {v.present} THEN {v.sql}" for v in branches) + " END", "TRUE")
 
 
+_NO_TEXT = "CAST(NULL AS VARCHAR)"
+
+
 def _traffic_source(ways: tuple[Alternative, ...], keys: RawColumns, zone: str | None) -> Value:
-    """Return what told the traffic class: the ledger's own label, or what it was inferred from."""
-    found = [(value.present, way.inferred or "label") for way in ways for value in _way("traffic", Kind.TEXT, way, keys, zone)]
-    cases = " ".join(f"WHEN {present} THEN {literal(source)}" for present, source in found)
+    """Return what the traffic class was inferred from; nothing where the ledger's own label told it, which the view says."""
+    found = [(value.present, way.inferred) for way in ways for value in _way("traffic", Kind.TEXT, way, keys, zone)]
+    cases = " ".join(f"WHEN {present} THEN {literal(source) if source else _NO_TEXT}" for present, source in found)
     return Value(f"CASE {cases} END", "TRUE")
 
 
@@ -308,12 +311,13 @@ def _ends(values: dict[str, Value], final: dict[str, str], have: dict[str, str],
 
 
 def _traffic(final: dict[str, str]) -> None:
-    label = final.get("traffic", "CAST(NULL AS VARCHAR)")
+    label = final.get("traffic", _NO_TEXT)
     agent = final.get("user_agent")
     if agent is None:
         return  # then every label is the ledger's own, which the view says
     probes = ", ".join(literal(name) for name in _PROBE_AGENTS)
     is_probe = f"COALESCE(trim({agent}) IN ({probes}), FALSE)"
     final["traffic"] = f"COALESCE({label}, CASE WHEN {is_probe} THEN 'probe' END)"
-    told = final.get("traffic_source", "'label'")
+    # The ledger's own label is not named: the same line would differ with the keys of the lines around it.
+    told = final.get("traffic_source", _NO_TEXT)
     final["traffic_source"] = f"CASE WHEN {label} IS NOT NULL THEN {told} WHEN {is_probe} THEN 'user_agent' END"
