@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from quietburn.engine.attempts import LENGTH_FINISH
 from quietburn.engine.base import Engine
 from quietburn.engine.derive import Coverage
 from quietburn.engine.settings import Settings, request_within
 from quietburn.engine.verdicts import CRITERIA, FALSE_SUCCESSES
 from quietburn.intervals import wilson
+from quietburn.ledger.sql import literal
 
 VERDICTS = ("usable", "unknown", "late", "truncated", "empty", "abandoned", "refused", "failed", "invalid")
 NOT_VALID = ("invalid", "abandoned")
@@ -168,7 +170,7 @@ _FACTS = f"""
     SELECT is_attempt, traffic, verdict, decides, {_DOMAIN} AS domain, count(*) AS attempts, count(status) AS with_status,
         count(CASE WHEN status BETWEEN 200 AND 299 THEN 1 END) AS successes,
         count(CASE WHEN in_request AND is_2xx AND finish_reason <> 'stop'
-            AND lower(finish_reason) IN ('length', 'max_tokens') THEN 1 END) AS length_limited,
+            AND lower(finish_reason) IN ({", ".join(literal(reason) for reason in LENGTH_FINISH)}) THEN 1 END) AS length_limited,
         count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens,
         count(CASE WHEN decides AND request_has_2xx THEN 1 END) AS with_2xx
     FROM events GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
