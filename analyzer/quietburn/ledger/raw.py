@@ -170,31 +170,53 @@ def _read_run(raw: RawBlock, segment: Segment, schema: FastSchema) -> list[int |
 
 
 def _add_fast(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSchema) -> None:
+    """Add a strict table; where it holds known keys that nobody announced, learn these and read its lines again."""
+    late = _late_keys(table, schema)
+    if not late:
+        _add_table(raw, table, segment, schema)
+        return
+    _learn_late(schema, table, late)
+    again = strict_table(segment.data, len(segment.numbers), schema)
+    if isinstance(again, pa.Table) and not _late_keys(again, schema):
+        _add_table(raw, again, segment, schema)
+    else:
+        _read_carefully(raw, segment_lines(segment), schema.source)
+
+
+def _late_keys(table: pa.Table, schema: FastSchema) -> list[str]:
+    """Return the known keys that hold something in a table and were not read as what they are announced to be."""
+    source = schema.source
+    return [
+        key for key in table.column_names
+        if source.knows(key) and key not in source.ignored and not _is_as_announced(table, key, schema)
+        and table[key].null_count < table.num_rows
+    ]  # fmt: skip
+
+
+def _is_as_announced(table: pa.Table, key: str, schema: FastSchema) -> bool:
+    kind = schema.kinds.get(key)
+    return kind is not None and table[key].type == RAW_TYPES[kind]
+
+
+def _add_table(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSchema) -> None:
     """Rename a strict table's columns to raw ones, count unknown keys, and drop private texts."""
     source, numbers = schema.source, segment.numbers
     private = source.private_keys
-    # A line of a later block may bring a key while this one was read: kinds are only ever added.
     names, arrays = ["line"], [pa.array(numbers)]
     texts: dict[str, Any] = {}
-    late: list[str] = []
     unknown: list[pa.Array] = []
     for key in table.column_names:
         column = _one_array(table[key])
-        kind = schema.kinds.get(key)
-        if kind is None or column.type != RAW_TYPES[kind]:
-            if source.knows(key) and key not in source.ignored:
-                late.append(key)
-            elif not source.knows(key) and column.null_count < len(column):
+        # A line of a later block may bring a key while this one was read: the schema only grows.
+        if not _is_as_announced(table, key, schema):
+            if not source.knows(key) and column.null_count < len(column):
                 _count_unknown(raw.unknown, key, column, numbers)
                 unknown.append(pc.is_valid(column))
         elif key in private:
             texts[key] = column
         else:
-            names.append(raw_name(kind, key))
+            names.append(raw_name(schema.kinds[key], key))
             arrays.append(column)
-    if any(table[key].null_count < table.num_rows for key in late):
-        _learn_late(raw, table, segment, schema, late)
-        return
     for name, array in private_columns(texts, source):
         names.append(name)
         arrays.append(array)
@@ -219,18 +241,16 @@ def _line_checks(segment: Segment, unknown: list[pa.Array]) -> pa.Array:
     return pa.array(sums, mask=~holds)
 
 
-def _learn_late(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSchema, late: list[str]) -> None:
-    """Learn known keys that first appeared here, and read these lines carefully this once."""
+def _learn_late(schema: FastSchema, table: pa.Table, late: list[str]) -> None:
+    """Learn known keys that first appeared in a table."""
     for key in late:
-        roles = schema.source.roles.get(key, frozenset())
         kind = table[key].type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            schema.learn(key, number_kind(roles))
+            schema.learn(key, number_kind(schema.source.roles.get(key, frozenset())))
         elif pa.types.is_boolean(kind):
             schema.learn(key, RawKind.FLAG)
         elif pa.types.is_string(kind) or pa.types.is_timestamp(kind):
             schema.learn(key, RawKind.STRING)
-    _read_carefully(raw, segment_lines(segment), schema.source, count_unknown=False)
 
 
 def _count_unknown(unknown: UnknownKeys, key: str, column: pa.Array, numbers: Integers) -> None:
@@ -238,7 +258,7 @@ def _count_unknown(unknown: UnknownKeys, key: str, column: pa.Array, numbers: In
     unknown.add(key, len(column) - column.null_count, int(numbers[first]))
 
 
-def _read_carefully(raw: RawBlock, lines: list[Line], source: Source, *, count_unknown: bool = True) -> None:
+def _read_carefully(raw: RawBlock, lines: list[Line], source: Source) -> None:
     """Parse lines one by one; add one table, and name the refused ones."""
     rows: list[tuple[int, dict[str, Any]]] = []
     for line in lines:
@@ -257,7 +277,7 @@ def _read_carefully(raw: RawBlock, lines: list[Line], source: Source, *, count_u
             unknown = [key for key in keys_with_values(record) if not source.knows(key)]
             if unknown:
                 row[LINE_CHECK] = zlib.crc32(line.data)
-            for key in unknown if count_unknown else ():
+            for key in unknown:
                 raw.unknown.add(key, 1, line.number)
     if rows:
         raw.tables.append(_careful_table(rows))
