@@ -81,6 +81,14 @@ class Segment:
         lengths = None if self.lengths is None else self.lengths[rows]
         return Segment(data, _starts(np.diff(self.starts)[rows]), self.numbers[rows], self.offsets[rows], lengths)
 
+    def sizes(self) -> Integers:
+        """Return the physical lines' lengths without line ends."""
+        if self.lengths is not None:
+            return self.lengths
+        if (np.frombuffer(self.data, np.uint8)[self.starts[1:] - 2] == _RETURN).any():
+            return np.array([len(_without_returns(line)) for line in self.data.split(b"\n")[:-1]], np.int64)
+        return np.diff(self.starts) - 1
+
 
 def _starts(widths: Integers) -> Integers:
     """Return where lines of these widths (with their line ends) begin that follow one another, and where the last one ends."""
@@ -175,21 +183,24 @@ def _split_at_once(block: Block) -> SplitBlock | None:
     data = block.data
     if block.is_last or not 0 < len(data) <= MAX_LINE_BYTES:
         return None
-    starts = line_starts(data)
-    plain = looks_plain(data, starts) & nested_little(data, starts)
+    whole = physical_lines(block)
+    plain = looks_plain(data, whole.starts) & nested_little(data, whole.starts)
     if np.count_nonzero(plain) < _FEW_PLAIN * len(plain) or not is_utf8(data):
         return None
-    numbers = np.arange(block.first_line, block.first_line + block.feeds)
-    offsets = starts[:-1] + block.offset
-    whole = Segment(data, starts, numbers, offsets)
     if plain.all():
         return SplitBlock(whole, lines=block.feeds)
-    result = SplitBlock(None, lines=block.feeds)
     odd = np.flatnonzero(~plain)
-    for row in odd.tolist():
-        _sort_odd(result, Line(int(numbers[row]), int(offsets[row]), _without_returns(data[starts[row] : starts[row + 1] - 1])))
-    result.plain = whole.part(runs_between(odd, len(plain)))
+    result = SplitBlock(whole.part(runs_between(odd, len(plain))), lines=block.feeds)
+    for line in segment_lines(whole.part([(row, row + 1) for row in odd.tolist()])):
+        _sort_odd(result, line)
     return result
+
+
+def physical_lines(block: Block) -> Segment:
+    """Return a block's lines as they stand in the file."""
+    data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+    starts = line_starts(data)
+    return Segment(data, starts, np.arange(block.first_line, block.first_line + len(starts) - 1), starts[:-1] + block.offset)
 
 
 def runs_between(rows: Integers, count: int) -> list[tuple[int, int]]:
@@ -323,22 +334,11 @@ def segment_lines(segment: Segment) -> list[Line]:
     return [Line(number, offset, _without_returns(piece), length=length) for number, offset, piece, length in places]
 
 
-def line_places(block: Block) -> tuple[Integers, Integers]:
-    """Return byte offset and length (without line end) of a block's physical lines."""
-    data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
-    starts = line_starts(data)
-    lengths = np.diff(starts) - 1
-    if (np.frombuffer(data, np.uint8)[starts[1:] - 2] == _RETURN).any():
-        lengths = np.array([len(_without_returns(line)) for line in data.split(b"\n")[:-1]], np.int64)
-    return starts[:-1] + block.offset, lengths
-
-
 def places_of(block: Block, numbers: Integers) -> list[tuple[int, int, int]]:
     """Return number, byte offset and length (without line end) of some of a block's physical lines."""
     if block.ready is None:
-        offsets, lengths = line_places(block)
-        rows = numbers - block.first_line
-        return list(zip(numbers.tolist(), offsets[rows].tolist(), lengths[rows].tolist(), strict=True))
+        lines, rows = physical_lines(block), numbers - block.first_line
+        return list(zip(numbers.tolist(), lines.offsets[rows].tolist(), lines.sizes()[rows].tolist(), strict=True))
     wanted = set(numbers.tolist())
-    lines = [*block.ready.odd, *(segment_lines(block.ready.plain) if block.ready.plain is not None else [])]
-    return [(line.number, line.offset, line.size) for line in lines if line.number in wanted]
+    unwrapped = [*block.ready.odd, *(segment_lines(block.ready.plain) if block.ready.plain is not None else [])]
+    return [(line.number, line.offset, line.size) for line in unwrapped if line.number in wanted]

@@ -207,7 +207,7 @@ def _add_table(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSch
     unknown: list[pa.Array] = []
     for key in table.column_names:
         column = _one_array(table[key])
-        # A line of a later block may bring a key while this one was read: the schema only grows.
+        # A line of a later block may bring a key while this one was read: kinds are only ever added.
         if not _is_as_announced(table, key, schema):
             if not source.knows(key) and column.null_count < len(column):
                 _count_unknown(raw.unknown, key, column, numbers)

@@ -22,10 +22,10 @@ from quietburn.ledger.blocks import (
     all_plain,
     count_feeds,
     is_plain,
-    line_places,
     line_starts,
     looks_plain,
     odd_rows,
+    physical_lines,
     runs_between,
     segment_lines,
 )
@@ -83,13 +83,13 @@ def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
     """Unwrap a block at once; None where too much in it is broken, blank or odd in any other way."""
     if block.is_last or not 0 < len(block.data) <= MAX_LINE_BYTES:  # then a line of it may be too long
         return None
-    lines = _physical(block)
+    lines = physical_lines(block)
     found = wrapper.payloads(lines.data, block.feeds)
     if found is None:
         return _unwrap_but_odd_ones(lines, wrapper)
     starts = line_starts(found.data)
     if found.parts is None and all_plain(found.data, starts):
-        return _Unwrapped(block.feeds, SplitBlock(replace(lines, data=found.data, starts=starts)))
+        return _Unwrapped(block.feeds, SplitBlock(replace(lines, data=found.data, starts=starts, lengths=lines.sizes())))
     look_plain = looks_plain(found.data, starts)
     rows = _rows(lines, found)
     if found.parts is None or found.streams is None:
@@ -108,8 +108,10 @@ def _unwrap_at_once(block: Block, wrapper: Wrapper) -> "_Unwrapped | None":
 def _unwrap_but_odd_ones(lines: Segment, wrapper: Wrapper) -> "_Unwrapped | None":
     """Unwrap the few lines that look unlike the others one by one, all others at once; None where that can't be done."""
     odd = odd_rows(lines.data)
+    if not len(odd):
+        return None
     others = lines.part(runs_between(odd, len(lines.numbers)))
-    found = wrapper.payloads(others.data, len(others.numbers)) if len(odd) else None
+    found = wrapper.payloads(others.data, len(others.numbers))
     if found is None or found.parts is not None:
         return None
     records = _sorted(_rows(others, found), looks_plain(found.data, line_starts(found.data)))
@@ -119,15 +121,13 @@ def _unwrap_but_odd_ones(lines: Segment, wrapper: Wrapper) -> "_Unwrapped | None
             continue
         if payload.is_part:
             return None
-        records.add(Joined(replace(line, data=payload.data)))
+        records.add(Joined(replace(line, data=payload.data, length=line.size)))
     return _Unwrapped(len(lines.numbers), records)
 
 
 def _rows(lines: Segment, found: Payloads) -> list[tuple[int, int, int, bytes]]:
     """Return number, byte offset, length and payload of each physical line."""
-    if lines.lengths is None:
-        raise AssertionError("physical lines know their lengths")
-    places = (lines.numbers.tolist(), lines.offsets.tolist(), lines.lengths.tolist())
+    places = (lines.numbers.tolist(), lines.offsets.tolist(), lines.sizes().tolist())
     return list(zip(*places, found.data.split(b"\n")[:-1], strict=True))
 
 
@@ -179,13 +179,6 @@ class _Unwrapped:
             if record is not None:
                 records.add(record)
         return records.split_block(self.lines, joiner)
-
-
-def _physical(block: Block) -> Segment:
-    """Return a block's physical lines, with their lengths without line ends."""
-    offsets, lengths = line_places(block)
-    numbers = np.arange(block.first_line, block.first_line + block.feeds)
-    return Segment(block.data, line_starts(block.data), numbers, offsets, lengths)
 
 
 def _line_by_line(block: Block, wrapper: Wrapper, joiner: Joiner) -> SplitBlock:

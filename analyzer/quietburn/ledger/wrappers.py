@@ -16,7 +16,7 @@ from quietburn.ledger.careful import NumberText, Pairs, Refused, parse_line
 from quietburn.ledger.reasons import LineFault
 
 Members = dict[str, Any]
-_FEED, _SPACE = b"\n "
+_SPACE = ord(" ")
 _OTHER_STREAM = ""  # all streams of other names are one
 STREAMS = (_OTHER_STREAM, "stdout", "stderr")
 _STDERR = STREAMS.index("stderr")
@@ -92,9 +92,8 @@ class Cri(Wrapper):
 
     def payloads(self, data: bytes, feeds: int) -> Payloads | None:  # noqa: ARG002 - objects need it
         """Return what lines carry, or None where they must be looked at one by one."""
-        codes = np.frombuffer(data, np.uint8)
-        ends = np.flatnonzero(codes == _FEED)
-        begins = np.concatenate(([0], ends[:-1] + 1))
+        codes, places = np.frombuffer(data, np.uint8), line_starts(data)
+        begins, ends = places[:-1], places[1:] - 1
         spaces = np.flatnonzero(codes == _SPACE)
         third = np.searchsorted(spaces, begins) + 2
         if third[-1] >= len(spaces):
