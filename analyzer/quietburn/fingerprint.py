@@ -10,9 +10,10 @@ _SCRUBBER_1 = (
     (re.compile(r"\b(?:req|trace|run|job)[-_][A-Za-z0-9-]{6,}\b", re.IGNORECASE), "<ID>"),
 )
 
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
-
+# Six letters complete "Wednesday" and "September". The bound keeps a search linear in a prompt
+# that repeats "Mon", which callers choose.
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}"
 
 
 def _words(pattern: str) -> re.Pattern[str]:

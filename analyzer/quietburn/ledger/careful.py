@@ -16,7 +16,9 @@ from quietburn.ledger.reasons import LineFault
 
 _TIME_LIMIT = Decimal(10) ** 28  # within the 38 digits of a time column, and beyond every time
 _TIME_CONTEXT = Context(prec=60)
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
+# Matches from any quote on, to the end of the line where the string has none: a search that
+# failed there would start again at each escaped quote.
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
 class NumberText(str):

@@ -58,13 +58,14 @@ class UnknownKeys:
 
 
 # Names of fields are shown, so that a renamed one is seen; what does not look like one may hold a secret.
-_FIELD_NAME = re.compile(r"^(?=.*[a-z])(?!(?:.*[0-9]){4})[A-Za-z_@][A-Za-z0-9_.@:/-]{0,47}$")
+_FIELD_NAME = re.compile(r"^(?=.*[a-z])(?!(?:.*[0-9]){4})[A-Za-z_@][A-Za-z0-9_.@:/-]*")
+_LONGEST_FIELD_NAME = 48
 _MASKED = re.compile(r"\(a key of [0-9]+ characters\)")
 
 
 def is_field_name(key: str) -> bool:
     """Whether a key looks like a field's name, and so may be shown."""
-    return _FIELD_NAME.fullmatch(key) is not None
+    return len(key) <= _LONGEST_FIELD_NAME and _FIELD_NAME.fullmatch(key) is not None
 
 
 @dataclass

@@ -85,13 +85,17 @@ def _parsed(data: bytes, rows: int, announced: pa.Schema, behavior: str) -> pa.T
     return table if foreign is None else foreign
 
 
-_CHANGED = re.compile(r"Column\(/(.*)\) changed from ")
-
-
 def _is_unexpected(problem: Exception, schema: FastSchema) -> bool:
     """Whether lines were refused for a key that nobody knows: it was not announced, or as another type."""
-    changed = _CHANGED.search(str(problem))
-    return schema.give_up(changed[1]) if changed else "unexpected field" in str(problem)
+    key = _changed_key(str(problem))
+    return "unexpected field" in str(problem) if key is None else schema.give_up(key)
+
+
+def _changed_key(message: str) -> str | None:
+    """Return the key that Arrow says changed its type. A key is foreign text: a regular expression would be quadratic in it."""
+    _, opening, rest = message.partition("Column(/")
+    key, closing, _ = rest.rpartition(") changed from ")
+    return key if opening and closing else None
 
 
 _FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")

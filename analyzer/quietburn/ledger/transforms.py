@@ -1,8 +1,8 @@
 """The named transforms of mapping files: what a value means beyond its unit and its translation.
 
-Each takes what JSON gave (numbers as NumberText) and returns a text, a number, a flag or None. None
-raises: a value that a transform can't read is returned as it is, so that the checks of its column
-refuse it and count it.
+Each takes what JSON gave (numbers as NumberText) and returns a text, a number, a flag or None. A value
+that a transform can't read is returned as it is, so that the checks of its column refuse it and count
+it. No call raises: see `Transform.__call__`.
 """
 
 import re
@@ -24,11 +24,25 @@ class Transform:
     meaning: str
 
     def __call__(self, *values: Any) -> Any:
-        """Return what the values mean."""
-        return self.function(*values)
+        """Return what the values mean.
+
+        The values are foreign text: whatever they do to the function costs the field, never the run. A
+        result too large to compute is a number out of every column's range; any other failure yields
+        an object, which no column takes.
+        """
+        try:
+            return self.function(*values)
+        except ArithmeticError:
+            return _OUT_OF_RANGE
+        except Exception:  # noqa: BLE001  # whatever it is, the value stays unknown and is counted
+            return _UNREADABLE
 
 
-_SEPARATORS = re.compile(r"\s*,\s*|\s+:\s+")  # nginx: a comma before the next server, a colon after a redirect
+_MAGNITUDE_LIMIT = Decimal("1e300")  # beyond every column's range, and finite in any unit
+_OUT_OF_RANGE = NumberText(_MAGNITUDE_LIMIT)
+_UNREADABLE: dict[str, Any] = {}
+# nginx writes a comma before the next server and a spaced colon after a redirect.
+_SEPARATOR = re.compile(r",|(?<=\s):(?=\s)")
 _NOTHING = ("", "-")
 
 
@@ -38,7 +52,7 @@ def _items(value: Any) -> list[Any]:
         if value.lstrip().startswith("["):
             inner = decode(value)
             return inner if isinstance(inner, list) and not isinstance(inner, Pairs) else [value]
-        return _SEPARATORS.split(value.strip())
+        return [item.strip() for item in _SEPARATOR.split(value)]
     return value if isinstance(value, list) and not isinstance(value, Pairs) else [value]
 
 
@@ -64,7 +78,7 @@ def item_count(value: Any) -> Any:
 
 
 def _number(value: float | Decimal) -> NumberText:
-    return NumberText(value)
+    return NumberText(value) if -_MAGNITUDE_LIMIT < value < _MAGNITUDE_LIMIT else _OUT_OF_RANGE
 
 
 def _as_decimal(value: Any) -> Decimal | None:

@@ -24,13 +24,13 @@ def _getter(key: str) -> Getter:
 
 def _made(name: str, keys: tuple[str, ...]) -> Getter:
     """Return what gives a transform's value; of nothing it makes nothing."""
-    function, sources = TRANSFORMS[name].function, [_getter(key) for key in keys]
+    transform, sources = TRANSFORMS[name], [_getter(key) for key in keys]
     if len(sources) == 1:
         (source,) = sources
-        return lambda members: None if (value := source(members)) is None else function(value)
+        return lambda members: None if (value := source(members)) is None else transform(value)
 
     def joint(members: dict[str, Any]) -> Any:
         values = [source(members) for source in sources]
-        return function(*values) if name in _TELL_OF_NOTHING or any(value is not None for value in values) else None
+        return transform(*values) if name in _TELL_OF_NOTHING or any(value is not None for value in values) else None
 
     return joint
