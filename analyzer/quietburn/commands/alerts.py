@@ -9,6 +9,7 @@ import typer
 
 from quietburn.commands import options
 from quietburn.errors import ExitStatus, UsageError
+from quietburn.request import request_from
 
 if TYPE_CHECKING:
     from quietburn.alerts.bundle import Bundle, Chosen
@@ -47,7 +48,7 @@ def alerts(
     from quietburn.alerts.bundle import build_bundle
     from quietburn.alerts.rules import Options
 
-    request = options.request_from(
+    request = request_from(
         tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip, config=config
     )
     chosen, origin = _chosen(ledgers or [], request)

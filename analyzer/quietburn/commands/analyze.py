@@ -13,6 +13,7 @@ import typer
 from quietburn.commands import options
 from quietburn.commands.options import say
 from quietburn.errors import ExitStatus, UsageError
+from quietburn.request import request_from
 
 if TYPE_CHECKING:
     from quietburn.analysis import Request
@@ -69,7 +70,7 @@ def analyze(
     limit = parse_share(max_quarantined, "--max-quarantined")
     if show_raw and quarantine is None:
         raise UsageError("--show-raw: name the file for the refused lines with --quarantine FILE.")
-    request = options.request_from(
+    request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
         only=only, skip=skip, config=config, store=db, cpu=cpu,
     )

@@ -9,6 +9,7 @@ import typer
 
 from quietburn.commands import options
 from quietburn.errors import ExitStatus, UsageError
+from quietburn.request import request_from
 
 if TYPE_CHECKING:
     from quietburn.alerts.backtest import Backtest
@@ -42,7 +43,7 @@ def backtest(
     from quietburn.analysis import analyzing
 
     find_promtool()
-    request = options.request_from(
+    request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file,
         settings=set_, only=only, skip=skip, config=config,
     )

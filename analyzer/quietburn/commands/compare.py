@@ -7,6 +7,7 @@ import typer
 
 from quietburn.commands import options, verdicts
 from quietburn.errors import ExitStatus, UsageError
+from quietburn.request import request_from
 
 if TYPE_CHECKING:
     from quietburn.analysis import Request
@@ -33,7 +34,7 @@ def compare(
     from quietburn.numbers import parse_share
 
     limit = parse_share(max_quarantined, "--max-quarantined")
-    request = options.request_from(
+    request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, config=config
     )
     if before == after == "-":

@@ -10,6 +10,7 @@ import typer
 from quietburn.commands import options, verdicts
 from quietburn.engine.verdicts import CRITERIA
 from quietburn.errors import UsageError
+from quietburn.request import request_from
 
 if TYPE_CHECKING:
     from quietburn.analysis import Request
@@ -52,7 +53,7 @@ def gate(
     quiet: options.Quiet = False,
 ) -> None:
     """Judge a ledger: exit 0 when it passes, 1 when it fails, 3 when it can't be decided."""
-    request = options.request_from(
+    request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
         only=only, skip=skip, config=config,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from quietburn.analysis import Request
+    pass
 
 Ledgers = Annotated[list[str] | None, typer.Argument(help="JSONL files, folders of them, or - for standard input.")]
 Since = Annotated[str | None, typer.Option(help="Only from this time on: ISO, or back from now (24h, 15m).")]
@@ -24,47 +24,6 @@ ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (else 
 MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 when more of the lines were refused.")]
 Store = Annotated[Path | None, typer.Option("--db", help="DuckDB file that keeps what is read; alone, it is what is read.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on standard error but errors.")]
-
-
-def request_from(
-    *,
-    since: str | None = None,
-    until: str | None = None,
-    last_night: bool = False,
-    tz: str | None = None,
-    dialect: str | None = None,
-    map_file: Path | None = None,
-    settings: list[str] | None = None,
-    only: list[str] | None = None,
-    skip: list[str] | None = None,
-    config: Path | None = None,
-    store: Path | None = None,
-    cpu: Path | None = None,
-) -> "Request":
-    """Return what the shared flags ask for. Raises QuietburnError naming the flag."""
-    from quietburn.config import load_config
-    from quietburn.ledger.mapping import load_mapping
-    from quietburn.timerange import span, zone_of
-
-    configuration = load_config(config)
-    zone_name = tz or configuration.tz
-    asked = span(since, until, last_night=last_night, zone=zone_of(zone_name))
-    mapping = load_mapping(map_file) if map_file else None
-    # Only now what takes long to import: a wrong call is answered at once.
-    from quietburn.analysis import Request
-
-    return Request(
-        config=configuration,
-        span=asked,
-        zone="UTC" if zone_name and zone_name.upper() == "UTC" else zone_name,
-        dialect=dialect,
-        mapping=mapping,
-        settings=tuple(settings or ()),
-        only=tuple(only or ()),
-        skip=tuple(skip or ()),
-        store=store,
-        cpu=cpu,
-    )
 
 
 def say(text: str) -> None:

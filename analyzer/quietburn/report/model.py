@@ -227,3 +227,9 @@ class Report(_Frozen):
     invalid: list[InvalidValueReport]
     thresholds: list[ThresholdReport]
     notices: list[str]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the text report, as HTML."""
+        from quietburn.report.notebook import as_html
+
+        return as_html(self)

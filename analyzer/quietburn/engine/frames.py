@@ -1,0 +1,9 @@
+"""SELECTs that people ask of an analysis: its events by request and by minute."""
+
+from pathlib import Path
+
+_SQL = Path(__file__).with_name("sql")
+
+EVENTS = "SELECT * FROM events ORDER BY ts_us, file_id, line, item"
+REQUESTS = (_SQL / "requests.sql").read_text(encoding="utf-8")
+MINUTES = (_SQL / "minutes.sql").read_text(encoding="utf-8")
