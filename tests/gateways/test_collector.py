@@ -55,16 +55,16 @@ def test_each_collector_snippet_enables_exactly_the_rules_that_it_promises(tmp_p
 def test_every_statement_sets_what_the_dialect_reads_and_stands_in_the_documentation() -> None:
     page = DOCS.read_text(encoding="utf-8")
     for column, text in OTLP.log.items():
-        (statement,) = statements_of(OTLP.pasted([column]))
+        (statement,) = statements_of(OTLP.pasted([OTLP.log[column]]))
         assert f"/attributes/{target_of(statement)}" in {key for way in OTLP.columns[column] for key in way.sources}
         assert text.strip("\n") in page
     block = page.partition("## OpenTelemetry collector")[2].partition("```yaml\n")[2].partition("```")[0]
     assert [target_of(statement) for statement in statements_of(block)] == [
-        target_of(statement) for statement in statements_of(OTLP.pasted(OTLP.log))
+        target_of(statement) for statement in statements_of(OTLP.pasted(OTLP.log.values()))
     ]
 
 
 def test_what_the_collector_put_on_a_span_is_read(tmp_path: Path) -> None:
-    report = write(tmp_path / "spans.jsonl", statements_of(OTLP.pasted(OTLP.log)))
+    report = write(tmp_path / "spans.jsonl", statements_of(OTLP.pasted(OTLP.log.values())))
     assert report.ledger.unknown_keys == []
     assert {one.traffic: one.attempts for one in report.rates.by_traffic} == {"eval": 4, "unlabelled": 4}

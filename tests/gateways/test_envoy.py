@@ -77,4 +77,4 @@ def test_the_recommended_format_enables_exactly_what_all_that_can_be_pasted_prom
 def test_every_paste_of_the_dialects_is_in_the_recommended_format() -> None:
     for mapping in shipped_mappings():
         if mapping.dialect.name in PATHS:
-            assert format_of(mapping.pasted(mapping.log)).items() <= recommended().items()
+            assert format_of(mapping.pasted(mapping.log.values())).items() <= recommended().items()

@@ -69,7 +69,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
     promises = {folder / f"promise{number}.jsonl": one for number, one in enumerate(poor.unlock) if "nginx" in one.paste}
     formats = {path: with_pasted(path.stem, one.paste["nginx"], path) for path, one in promises.items()}
     everything, docs = folder / "everything.jsonl", folder / "recommended.jsonl"
-    formats |= {everything: with_pasted("everything", NGINX.pasted(NGINX.log), everything), docs: recommended(docs)}
+    formats |= {everything: with_pasted("everything", NGINX.pasted(NGINX.log.values()), everything), docs: recommended(docs)}
     play(folder / "after", formats)
     return Tried(poor, promises, everything, docs)
 

@@ -14,6 +14,14 @@ class Carries(Protocol):
         ...
 
 
+class Logs(Carries, Protocol):
+    """Knows which columns have a value, and which keys a dialect's log has with nothing in them too."""
+
+    def logged_keys(self, dialect: str) -> frozenset[str]:
+        """Return the keys that every log of a dialect has, empty ones too."""
+        ...
+
+
 class Engine(Protocol):
     """Holds one run's events."""
 

@@ -131,8 +131,20 @@ class DuckEngine:
         self._side_gauges["cpu_pct"] = "cpu_minutes"
 
     def carries(self, field: str) -> bool:
-        """Whether any event of the run has a value in this column, or a gauge from elsewhere stands for it."""
-        return bool(self._carried.get(field, False)) or field in self._side_gauges
+        """Whether any event has a value in this column, a gauge from elsewhere stands for it, or no header of it was sent."""
+        return bool(self._carried.get(field, False)) or field in self._side_gauges or field in self._told_by_headers
+
+    @property
+    def _told_by_headers(self) -> frozenset[str]:
+        """Return the columns of headers that a log has keys for, though no line may carry one."""
+        return frozenset[str]().union(
+            *(mapping.columns_told_by(self.logged_keys(name)) for name, mapping in self.loader.mappings.items())
+        )
+
+    def logged_keys(self, dialect: str) -> frozenset[str]:
+        """Return the keys that every log of a dialect has, empty ones too."""
+        found = [frozenset(counts.keys) for counts in self.files if dialect in counts.dialects]
+        return frozenset.intersection(*found) if found else frozenset()
 
     def select(self, sql: str) -> pa.Table:
         """Run one SELECT. Raises EngineError."""

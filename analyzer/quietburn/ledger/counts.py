@@ -17,6 +17,7 @@ class FileCounts:
     file_id: int = 0
     wrapper: str = ""
     dialects: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # that its lines have, with something in them or not
     lines: int = 0
     events: int = 0
     joined: int = 0  # further lines of events that were written in parts
@@ -52,4 +53,5 @@ class FileCounts:
     @classmethod
     def restored(cls, stored: dict[str, Any]) -> "FileCounts":
         """Return counts that a store kept."""
-        return cls(**{**stored, "dialects": tuple(stored["dialects"]), "unknown": UnknownKeys(**stored["unknown"])})
+        lists = {name: tuple(stored.get(name, ())) for name in ("dialects", "keys")}
+        return cls(**{**stored, **lists, "unknown": UnknownKeys(**stored["unknown"])})

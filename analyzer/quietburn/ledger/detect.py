@@ -41,6 +41,11 @@ class Detection:
     sample: list[Members] = field(default_factory=list, repr=False)
     wrapper: Wrapper | None = None
 
+    def logged_keys(self) -> set[str]:
+        """Return the keys of the sampled lines, empty ones too, that a dialect reads or can have pasted."""
+        wanted = frozenset[str]().union(*(mapping.source_keys for mapping in self.mappings))
+        return {key for members in self.sample for key in members if key in wanted}
+
     def fast_schema(self) -> FastSchema:
         """Return a schema for the fast way, learnt from the sample: each key as it is mostly written."""
         schema = FastSchema(self.source)
@@ -201,8 +206,8 @@ def _missing(members: Members, mapping: Mapping) -> list[str]:
     for key, values in wanted.not_values.items():
         if _said(members, key) in values:
             missing.append(f"{key} being none of {', '.join(values)}")
-    if mapping.has_time and mapping.events is None and not any(has(key) for key in mapping.time_sources):
-        missing.append("a time (" + ", ".join(mapping.time_sources[:4]) + ")")
+    if mapping.has_time and mapping.events is None and not any(has(key) for key in mapping.time_keys):
+        missing.append("a time (" + ", ".join(mapping.time_keys[:4]) + ")")
     return missing
 
 

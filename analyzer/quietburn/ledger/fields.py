@@ -133,7 +133,7 @@ def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: st
     coerced, empty = [], ""
     if text:
         coerced.append(f"{text} IS NOT NULL AND {written} IS NOT NULL")
-        empty = f" AND trim(COALESCE({text}, 'x')) <> ''"
+        empty = f" AND trim(COALESCE({text}, 'x')) NOT IN ('', '-')"  # how loggers write that there is none
     if set(keys.kinds(key)) - {RawKind.NUMBER, RawKind.INTEGER}:
         faults.append((FieldFault.NOT_A_NUMBER, f"{read} IS NULL{empty}"))
     sql = f"CASE WHEN {' AND '.join(limits)} THEN {scaled} END"

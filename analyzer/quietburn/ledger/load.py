@@ -175,6 +175,7 @@ class Loader:
         for mapping in detection.mappings:
             self.mappings[mapping.dialect.name] = mapping
         counts.dialects = tuple(dict.fromkeys((*counts.dialects, *(m.dialect.name for m in detection.mappings))))
+        counts.keys = tuple(sorted({*counts.keys, *detection.logged_keys()}))
         counts.wrapper = detection.wrapper.name if detection.wrapper else ""
         end = End(place.offset, place.offset, place.tail)
         inode = ledger.path.stat().st_ino if ledger.path else None

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -124,6 +124,8 @@ class Recognise(_Frozen):
         return bool(self.all or self.values)
 
 
+# What is pasted for one key: a variable of nginx in its string of many, or an operator of Envoy on its line.
+_PASTED = re.compile(r'"?(?P<key>[\w.-]+)"?: ?"[$%][^"]*",?')
 _NAME = r"^[a-z][a-z0-9-]{0,40}$"
 
 
@@ -155,7 +157,8 @@ class About(_Frozen):
     """Name and nature of a dialect.
 
     Keys under `embedded` may hold JSON as a text, read as what it holds. Columns under `sparse` are
-    ones that only some answers can have, so that a line without one tells nothing.
+    ones that only some answers can have, so that a line without one tells nothing. Those under
+    `headers` are told by a header: where its key is logged and empty, none was sent.
     """
 
     name: str = Field(pattern=_NAME)
@@ -166,6 +169,7 @@ class About(_Frozen):
     notes: tuple[str, ...] = ()
     embedded: tuple[str, ...] = ()
     sparse: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
 
 
 class Mapping(_Frozen):
@@ -188,7 +192,7 @@ class Mapping(_Frozen):
     @model_validator(mode="after")
     def _known_columns(self) -> "Mapping":
         known = [logged_name(column.name) for column in COLUMNS if column.given] + list(PRIVATE_TEXTS)
-        for name in [*self.columns, *self.assumed, *self.log, *self.dialect.sparse]:
+        for name in [*self.columns, *self.assumed, *self.log, *self.dialect.sparse, *self.dialect.headers]:
             if name not in known:
                 raise ValueError(f"unknown column {name!r}{nearest(name, known)}")
         for name, ways in self.columns.items():
@@ -243,12 +247,37 @@ class Mapping(_Frozen):
 
     @cached_property
     def time_sources(self) -> tuple[str, ...]:
-        """Return the keys that can place a line in time, as a user logs them."""
-        return tuple(k for name in ("ts", "started_at") for way in self.columns.get(name, ()) for k in way.keys)
+        """Return what can place a line in time: keys as a user logs them, or what a transform makes of them."""
+        return tuple(key for way in self._times for key in way.keys)
 
-    def pasted(self, columns: Iterable[str]) -> str:
-        """Return what to paste so that the log carries these columns, each of which stands under `log`."""
-        lines = "\n".join(self.log[column] for column in columns)
+    @property
+    def time_keys(self) -> tuple[str, ...]:
+        """Return the keys that can place a line in time, as a user logs them."""
+        return tuple(key for way in self._times for key in way.sources)
+
+    @property
+    def _times(self) -> tuple[Alternative, ...]:
+        return (*self.columns.get("ts", ()), *self.columns.get("started_at", ()))
+
+    @cached_property
+    def source_keys(self) -> frozenset[str]:
+        """Return the keys that columns are read from, as a user logs them."""
+        return frozenset(key for ways in self.columns.values() for way in ways for key in way.sources)
+
+    def columns_told_by(self, keys: Collection[str]) -> frozenset[str]:
+        """Return the columns of headers of which a log has a key: where that is empty, no header was sent."""
+        return frozenset(
+            name for name in self.dialect.headers if any(key in keys for way in self.columns[name] for key in way.sources)
+        )
+
+    def lacking(self, columns: Iterable[str], keys: Collection[str]) -> dict[str, str]:
+        """Return what to paste by column, of those that stand under `log`, without keys that a log has already."""
+        left = {name: without_keys(self.log[name], keys) for name in columns}
+        return {name: text for name, text in left.items() if text}
+
+    def pasted(self, texts: Iterable[str]) -> str:
+        """Return what to paste as a whole, of what stands under `log` by column."""
+        lines = "\n".join(texts)
         return f"{self.log_frame.before}{lines}{self.log_frame.after}"
 
     @property
@@ -262,6 +291,13 @@ class Mapping(_Frozen):
         ways = [way for alternatives in self.columns.values() for way in alternatives]
         nested = any(key.startswith("/") for key in self.roles)
         return nested or bool(self.events or self.dialect.embedded or self.derived) or any(way.null is not None for way in ways)
+
+
+def without_keys(text: str, keys: Collection[str]) -> str:
+    """Return what is to be pasted without these keys; nothing where all that it holds are keys of these."""
+    kept = [_PASTED.sub(lambda found: "" if found["key"] in keys else found[0], line) for line in text.splitlines()]
+    changed = zip(text.splitlines(), kept, strict=True)
+    return "\n".join(after for before, after in changed if after == before or _PASTED.search(after))
 
 
 def scale(column: str, way: Alternative) -> float:

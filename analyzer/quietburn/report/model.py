@@ -166,12 +166,17 @@ class NotEvaluatedReport(_Frozen):
 
 
 class UnlockReport(_Frozen):
-    """Fields that, once logged, let so many rules be told, and which; `paste` is what carries them, by dialect of the run."""
+    """Fields that, once logged, let so many rules be told, and which.
+
+    `paste` is what the log's format lacks for them, by dialect of the run; `logged_already` names
+    those that it has all keys for, though no line gives a value.
+    """
 
     fields: list[str]
     rules: int
     rule_ids: list[str] = Field(default_factory=list)
     paste: dict[str, str] = Field(default_factory=dict)
+    logged_already: list[str] = Field(default_factory=list)
 
 
 class ErroredReport(_Frozen):

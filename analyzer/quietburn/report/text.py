@@ -190,6 +190,8 @@ def _not_evaluated(report: Report, width: int, *, verbose: bool) -> Lines:
     yield Text(f"  Not evaluated ({counted(len(report.not_evaluated), 'rule')})", style="bold")
     for unlock in report.unlock:
         yield _plain(f"    log {', '.join(unlock.fields)} to unlock {counted(unlock.rules, 'rule')}")
+        if unlock.logged_already:
+            yield _plain(f"      {', '.join(unlock.logged_already)}: the log has the keys, and no line fills them", "dim")
         for dialect, text in unlock.paste.items():
             yield _plain(f"      paste into what writes the log ({dialect}):", "dim")
             yield from (_plain(f"        {line}") for line in text.splitlines())

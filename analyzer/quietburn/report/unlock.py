@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from quietburn.classify import Outcome, RuleResult, missing_fields
-from quietburn.engine.base import Carries
+from quietburn.engine.base import Carries, Logs
 from quietburn.ledger.events import STORED_AS
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.report.model import UnlockReport
@@ -25,7 +25,7 @@ class _WithFields:
         return field in self.stored or self.run.carries(field)
 
 
-def unlock(results: list[RuleResult], run: Carries, mappings: Mapping[str, Dialect]) -> list[UnlockReport]:
+def unlock(results: list[RuleResult], run: Logs, mappings: Mapping[str, Dialect]) -> list[UnlockReport]:
     """Return sets of fields with the rules that they would unlock, most for their number first.
 
     At most five, and behind them for each dialect all that its log can be made to carry, so that
@@ -44,7 +44,10 @@ def unlock(results: list[RuleResult], run: Carries, mappings: Mapping[str, Diale
             ranked.append(fields)
             unlocked[fields] = _unlocked(fields, open_rules, run)
     return [
-        UnlockReport(fields=sorted(fields), rules=len(rules), rule_ids=rules, paste=_paste(fields, mappings))
+        UnlockReport(
+            fields=sorted(fields), rules=len(rules), rule_ids=rules, paste=_paste(fields, mappings, run),
+            logged_already=_logged_already(fields, mappings, run),
+        )
         for fields, rules in ((fields, unlocked[fields]) for fields in ranked)
     ]
 
@@ -63,6 +66,17 @@ def _loggable_sets(wanted: set[Fields], mappings: Mapping[str, Dialect]) -> Iter
             yield fields
 
 
-def _paste(fields: Fields, mappings: Mapping[str, Dialect]) -> dict[str, str]:
-    """Return by dialect what its log's format needs for all of these fields; nothing where one can't be logged."""
-    return {name: mapping.pasted(sorted(fields)) for name, mapping in mappings.items() if fields <= mapping.log.keys()}
+def _paste(fields: Fields, mappings: Mapping[str, Dialect], run: Logs) -> dict[str, str]:
+    """Return by dialect what its log's format lacks for these fields; nothing where one can't be logged, or all are."""
+    found = {name: _lacking(fields, mapping, run) for name, mapping in mappings.items() if fields <= mapping.log.keys()}
+    return {name: mappings[name].pasted(texts.values()) for name, texts in found.items() if texts}
+
+
+def _logged_already(fields: Fields, mappings: Mapping[str, Dialect], run: Logs) -> list[str]:
+    """Return those of the fields that a log has all keys for, though no line gives a value."""
+    logged = [(fields & mapping.log.keys()) - _lacking(fields, mapping, run).keys() for mapping in mappings.values()]
+    return sorted(frozenset[str]().union(*logged))
+
+
+def _lacking(fields: Fields, mapping: Dialect, run: Logs) -> dict[str, str]:
+    return mapping.lacking(sorted(fields & mapping.log.keys()), run.logged_keys(mapping.dialect.name))
