@@ -27,6 +27,14 @@ CASES: list[tuple[str, tuple[Any, ...], Any]] = [
     ("item_sum", ("-, 0.5",), "0.5"),
     ("item_sum", ("-",), None),
     ("item_sum", ("1, late",), "1, late"),  # left for the checks to refuse
+    ("iso_time", ("10/Oct/2026:13:55:36 +0200",), "2026-10-10T13:55:36+02:00"),
+    ("iso_time", ("2026-10-10T13:55:36Z",), "2026-10-10T13:55:36Z"),
+    ("iso_time", ("soon",), "soon"),
+    ("request_method", ("POST /v1/messages?beta=1 HTTP/1.1",), "POST"),
+    ("request_path", ("POST /v1/messages?beta=1 HTTP/1.1",), "/v1/messages?beta=1"),
+    ("request_path", ("GET /",), "/"),
+    ("request_path", ("",), None),  # a connection that sent no request
+    ("request_method", ("\\x16\\x03\\x01",), None),  # TLS spoken to a port without it
     ("plus_one", ("0",), "1"),
     ("plus_one", ("often",), "often"),
     ("ms_between", (N("1767000000.10"), N("1767000001.02")), "920.0"),

@@ -279,6 +279,28 @@ def route_of_path(path: Any) -> Any:
     return "complete" if plain.endswith(_GENERATES) else path
 
 
+def iso_time(value: Any) -> Any:
+    """Return a time as ISO writes it, also from the form of access logs (`10/Oct/2026:13:55:36 +0000`)."""
+    try:
+        return datetime.strptime(value, "%d/%b/%Y:%H:%M:%S %z").isoformat() if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _request_line(value: Any) -> list[str]:
+    return value.split(" ") if isinstance(value, str) and value.count(" ") in (1, 2) else []
+
+
+def request_method(line: Any) -> Any:
+    """Return the method of a request line (`POST /v1/messages HTTP/1.1`)."""
+    return next(iter(_request_line(line)), None)
+
+
+def request_path(line: Any) -> Any:
+    """Return the path of a request line."""
+    return next(iter(_request_line(line)[1:]), None)
+
+
 def unless_same(value: Any, other: Any) -> Any:
     """Return an id unless it is the session's, which would make one request of a conversation."""
     return None if value == other else value
@@ -344,6 +366,7 @@ TRANSFORMS: dict[str, Transform] = {
         ("caller_broke_off", caller_broke_off, 1), ("all_bytes_sent", all_bytes_sent, 2),
         ("is_event_stream", is_event_stream, 1),
         ("deadline_unless_stream", deadline_unless_stream, 2), ("route_of_path", route_of_path, 1),
+        ("iso_time", iso_time, 1), ("request_method", request_method, 1), ("request_path", request_path, 1),
         ("unless_same", unless_same, 2), ("joined", joined, 2),
         ("status_unless_failed", status_unless_failed, 3), ("ms_of_unit", ms_of_unit, 2),
         ("span_status", span_status, 3), ("span_error", span_error, 2),
