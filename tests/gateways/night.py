@@ -18,7 +18,7 @@ from fixtures.drills.gateway.server import Gateway, by_attempts
 from fixtures.drills.ledger import ledger
 from fixtures.drills.realclock import RealClock
 from fixtures.drills.wire import Answer, App, Ask, Reply, request, serving
-from tests.gateways.nginx import free_port, serving_nginx, wait_for_lines
+from fixtures.gateways.nginx import free_port, serving_nginx, wait_for_lines
 
 _BOUND_S = 20.0
 BACKEND_S = 0.05  # what each answer takes at least
