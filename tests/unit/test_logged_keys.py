@@ -66,7 +66,7 @@ def test_what_is_to_be_pasted_leaves_out_the_keys_that_are_there(tmp_path: Path)
     assert (alone.paste, alone.logged_already) == ({}, ["deadline_ms"])
     together = next(one for one in by_fields.values() if {"deadline_ms", "stream_complete"} <= set(one.fields))
     assert "read_timeout" not in together.paste["nginx"]
-    assert '"body_bytes_sent":"$body_bytes_sent","sent_http_content_length":"$sent_http_content_length",' in together.paste["nginx"]
+    assert '"sent_http_content_length":"$sent_http_content_length",' in together.paste["nginx"]
 
 
 def test_of_a_paste_of_two_keys_only_the_one_that_is_missing_is_given(tmp_path: Path) -> None:
