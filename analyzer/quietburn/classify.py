@@ -1,14 +1,16 @@
 """Rules over an engine: outcomes and findings."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
-from quietburn.engine.base import Carries, Engine, EngineError
+from quietburn.engine.base import Carries, Engine
 from quietburn.engine.minutes import Reduction, reduce_to_minutes
 from quietburn.episodes import judge
-from quietburn.findings import Finding, NoEvidenceError, findings
+from quietburn.findings import Finding, findings
 from quietburn.ledger.events import STORED_AS
+from quietburn.ruleset.guard import RuleFault, running
 from quietburn.ruleset.load import Values
 from quietburn.ruleset.model import Rule
 
@@ -41,8 +43,8 @@ def classify(
     """Evaluate every rule.
 
     `cannot_tell` names rules that the ledger's dialects can't tell although the fields are
-    there, with the reason; `loggable` fields that these dialects can carry. A rule whose SQL fails
-    is errored, never quiet.
+    there, with the reason; `loggable` fields that these dialects can carry. A rule of which any
+    part fails is errored, never quiet, and costs no other rule its verdict.
     """
     rules = list(rules)
     results: dict[str, RuleResult] = {}
@@ -56,11 +58,8 @@ def classify(
             results[rule.id] = RuleResult(rule, values, Outcome.NOT_EVALUATED, missing=listed)
         else:
             ready.append((rule, values))
-    for rule, values, reduction in _reduced(engine, ready):
-        if isinstance(reduction, EngineError):
-            results[rule.id] = RuleResult(rule, values, Outcome.ERRORED, problem="its minute expressions can't be computed")
-        else:
-            results[rule.id] = _evaluate(engine, rule, values, reduction)
+    for rule, values, reduce in reduced(engine, ready):
+        results[rule.id] = _evaluate(engine, rule, values, reduce)
     return [results[rule.id] for rule, _ in rules]
 
 
@@ -83,29 +82,27 @@ def missing_fields(rule: Rule, values: Values, engine: Carries, loggable: Collec
     return tuple(missing)
 
 
-def _reduced(
+def reduced(
     engine: Engine, ready: list[tuple[Rule, Values]]
-) -> Iterator[tuple[Rule, Values, Reduction | EngineError]]:
-    """Reduce for all rules at once; when that fails, rule by rule, so that one costs no other."""
+) -> Iterator[tuple[Rule, Values, Callable[[], Reduction]]]:
+    """Yield rules with what gives their minutes: reduced for all at once, or, when that fails, for each when it is called."""
     try:
-        reduction = reduce_to_minutes(engine, ready)
-    except EngineError:
+        of_all = reduce_to_minutes(engine, ready)
+    except Exception:  # noqa: BLE001 - which rule it was shows when each is reduced alone
         for rule, values in ready:
-            try:
-                yield rule, values, reduce_to_minutes(engine, [(rule, values)])
-            except EngineError as problem:
-                yield rule, values, problem
+            yield rule, values, partial(reduce_to_minutes, engine, [(rule, values)])
         return
     for rule, values in ready:
-        yield rule, values, reduction
+        yield rule, values, lambda: of_all
 
 
-def _evaluate(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> RuleResult:
+def _evaluate(engine: Engine, rule: Rule, values: Values, reduce: Callable[[], Reduction]) -> RuleResult:
+    """Evaluate one rule inside of its guard."""
     try:
-        found = tuple(findings(engine, rule, judge(engine, rule, values, reduction)))
-    except EngineError:
-        return RuleResult(rule, values, Outcome.ERRORED, problem="its SQL fails on this ledger")
-    except NoEvidenceError:
-        problem = "it flags a window in which no event counts against the subject: flag and evidence contradict each other"
-        return RuleResult(rule, values, Outcome.ERRORED, problem=problem)
+        with running(rule, "rule"):
+            with running(rule, "minutes"):
+                reduction = reduce()
+            found = tuple(findings(engine, rule, judge(engine, rule, values, reduction)))
+    except RuleFault as fault:
+        return RuleResult(rule, values, Outcome.ERRORED, problem=fault.problem)
     return RuleResult(rule, values, Outcome.FIRED if found else Outcome.QUIET, found)

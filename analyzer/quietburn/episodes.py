@@ -14,6 +14,7 @@ import pyarrow as pa
 from quietburn.engine.base import Engine
 from quietburn.engine.hits import HITS, find_hits, stretches_sql
 from quietburn.engine.minutes import Reduction, flagged_minutes_sql
+from quietburn.ruleset.guard import running
 from quietburn.ruleset.load import Values, bind
 from quietburn.ruleset.model import Rule, window_minutes
 from quietburn.ruleset.severity import Severity
@@ -47,16 +48,21 @@ class Judged:
 
 
 def judge(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Judged:
-    """Return where a rule is flagged. Raises EngineError when the engine refuses its SQL."""
+    """Return where a rule is flagged. Raises RuleFault."""
     by_kind = _by_events if rule.classify else _by_windows
     return by_kind(engine, rule, values, reduction)
 
 
 def flagged_rows(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> list[dict[str, Any]]:
-    """Return a rule's flagged minutes, ordered by subject and minute, whatever kind it is."""
+    """Return a rule's flagged minutes, ordered by subject and minute, whatever kind it is. Raises RuleFault."""
     if rule.classify:
         reduction = find_hits(engine, rule, values, reduction)
-    rows: list[dict[str, Any]] = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
+    return _flagged(engine, rule, values, reduction)
+
+
+def _flagged(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> list[dict[str, Any]]:
+    with running(rule, "classify.grades" if rule.classify else "window"):
+        rows: list[dict[str, Any]] = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
     return rows
 
 
@@ -153,7 +159,7 @@ def _by_events(engine: Engine, rule: Rule, values: Values, reduction: Reduction)
     reduction = find_hits(engine, rule, values, reduction)
     stretches = engine.select(stretches_sql(rule)).to_pylist()
     # Asked for even where there is no hit: a flag that can't be computed must not read as quiet.
-    flagged = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
+    flagged = _flagged(engine, rule, values, reduction)
     found = [(stretch, _of_stretch(rule, stretch, flagged)) for stretch in stretches]
     kept = [(stretch, episode) for stretch, episode in found if episode is not None]
     if not kept:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from quietburn.engine.base import Engine
 from quietburn.episodes import Episode, Judged, Observed, finite
+from quietburn.ruleset.guard import RuleFault, running
 from quietburn.ruleset.model import Rule
 from quietburn.ruleset.severity import Severity
 from quietburn.ruleset.wording import Sentences
@@ -13,6 +14,7 @@ MAX_EVIDENCE = 20
 _MINUTE_US = 60_000_000
 _TOP = 3
 _WHO = ("client", "tenant", "model", "backend")  # who is named: the first of these that the run carries
+_PART = "finding.evidence"  # its key in a rule file
 _EVIDENCE = "rule_evidence"
 _KEPT = "run, file_order, file, line, item, ts_us, tokens, measure"
 _FACTS_SQL = (
@@ -69,17 +71,14 @@ class Finding:
     top: tuple[TopEntry, ...] = ()
 
 
-class NoEvidenceError(Exception):
-    """An episode is flagged and no event counts against its subject: the rule contradicts itself."""
-
-
 def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
-    """Yield a finding for each episode. Raises EngineError, NoEvidenceError."""
+    """Yield a finding for each episode. Raises RuleFault."""
     if not judged.episodes:
         return
     who = next((name for name in _WHO if engine.carries(name)), None)
-    # Asked three times, and dear to find among all events.
-    engine.make_table(_EVIDENCE, f"SELECT {_KEPT}, {who or 'NULL'} AS who FROM ({judged.evidence_sql})")
+    with running(rule, _PART):
+        # Asked three times, and dear to find among all events.
+        engine.make_table(_EVIDENCE, f"SELECT {_KEPT}, {who or 'NULL'} AS who FROM ({judged.evidence_sql})")
     facts = {row["run"]: row for row in engine.select(_FACTS_SQL).to_pylist()}
     lines: dict[int, list[Evidence]] = {}
     for row in engine.select(_LINES_SQL).to_pylist():
@@ -89,7 +88,7 @@ def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
     for index, episode in enumerate(judged.episodes):
         fact = facts.get(index)
         if fact is None:
-            raise NoEvidenceError
+            raise RuleFault(rule, _PART, "no event counts against the subject in a window that is flagged")
         measured = {f"p50_{rule.finding.measure_name}": finite(fact["p50"])} if rule.finding.measure_name else {}
         observed = episode.observed | measured
         yield Finding(

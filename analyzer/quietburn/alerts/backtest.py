@@ -1,13 +1,15 @@
 """When each alert would have fired on these nights, and whether that agrees with the classifier."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pydantic import BaseModel, ConfigDict
 
+from quietburn.alerts.promtool import PromtoolError
 from quietburn.alerts.prove import Verdict, prove
-from quietburn.classify import missing_fields
+from quietburn.classify import missing_fields, reduced
 from quietburn.engine.duckdb import DuckEngine
-from quietburn.engine.minutes import reduce_to_minutes
+from quietburn.engine.minutes import Reduction
+from quietburn.ruleset.guard import RuleFault, running
 from quietburn.ruleset.load import Values
 from quietburn.ruleset.model import Rule
 
@@ -39,6 +41,7 @@ class Backtest(_Frozen):
     alerts: list[AlertHistory]
     not_evaluated: dict[str, list[str]]
     without_alert: dict[str, str]
+    errored: dict[str, str]
 
     @property
     def agrees(self) -> bool:
@@ -65,10 +68,21 @@ def backtest(engine: DuckEngine, chosen: Iterable[tuple[Rule, Values]], keep: di
             without[rule.id] = rule.alert.none
         else:
             ready.append((rule, values))
-    reduction = reduce_to_minutes(engine, ready)
-    for rule, values in ready:
-        histories += [_history(verdict, nights) for verdict in prove(engine, rule, values, reduction, keep=keep)]
-    return Backtest(nights=nights, alerts=histories, not_evaluated=missing, without_alert=without)
+    errored: dict[str, str] = {}
+    for rule, values, reduce in reduced(engine, ready):
+        try:
+            histories += [_history(verdict, nights) for verdict in _proven(engine, rule, values, reduce, keep)]
+        except RuleFault as fault:
+            errored[rule.id] = fault.problem
+    return Backtest(nights=nights, alerts=histories, not_evaluated=missing, without_alert=without, errored=errored)
+
+
+def _proven(
+    engine: DuckEngine, rule: Rule, values: Values, reduce: Callable[[], Reduction], keep: dict[str, str] | None
+) -> list[Verdict]:
+    """Judge one rule's alerts inside of its guard. Raises RuleFault, and PromtoolError, which is no fault of a rule."""
+    with running(rule, "alert", passing=(PromtoolError,)):
+        return prove(engine, rule, values, reduce(), keep=keep)
 
 
 def _nights(engine: DuckEngine) -> int:

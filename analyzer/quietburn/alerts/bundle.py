@@ -9,7 +9,7 @@ from quietburn.alerts.firing import runs
 from quietburn.alerts.promtool import check_rules, run_tests
 from quietburn.alerts.prove import Expected, alert_minutes, expect, frames, reach_minutes, series_for
 from quietburn.alerts.rules import Group, Options, alerts_of, alerts_yaml, build_groups
-from quietburn.alerts.runbook import runbook_pages
+from quietburn.alerts.runbook import runbook_page, runbook_pages
 from quietburn.alerts.series import Frame, stepped_values
 from quietburn.alerts.templates import rendered
 from quietburn.engine.duckdb import DuckEngine
@@ -20,6 +20,7 @@ from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import shipped_mappings
 from quietburn.resources import samples_dir
 from quietburn.ruleset.alert import PREFIX
+from quietburn.ruleset.guard import RuleFault, running
 from quietburn.ruleset.load import Values
 from quietburn.ruleset.model import Rule
 from quietburn.ruleset.severity import Severity
@@ -37,10 +38,14 @@ Check = dict[str, object]
 
 @dataclass(frozen=True)
 class Bundle:
-    """The files by path relative to the output folder; `proofs` are rules and tests for each rule alone."""
+    """The files by path relative to the output folder.
+
+    `proofs` are rules and tests for each rule alone; `failed` are faults of rules that are left out.
+    """
 
     files: dict[str, str]
     proofs: dict[str, dict[str, str]]
+    failed: tuple[RuleFault, ...] = ()
 
     def stale(self, folder: Path) -> list[str]:
         """Return the files that are missing in a folder or differ from what would be written."""
@@ -63,11 +68,13 @@ def build_bundle(chosen: Chosen, options: Options, origin: Iterable[str] = ()) -
     """Return the alert rules, their tests, the runbook and what stands beside them.
 
     `origin` are lines for the header: where the numbers come from. The same input gives the same
-    bytes.
+    bytes. A rule of which any part fails is left out and costs no other rule its alert.
     """
+    tests, failed = _tests_by_rule(chosen, options)
+    left_out = {fault.rule for fault in failed}
+    chosen = [(rule, values) for rule, values in chosen if rule.id not in left_out]
     header = [_FIRST_LINE, *origin, *_revisions(chosen)]
     groups = build_groups(chosen, options)
-    tests = {rule.id: _sample_tests(rule, values, options) for rule, values in chosen if rule.alert.grades}
     beside = companion_tests(options)
     every = [test for of_rule in (*tests.values(), *beside.values()) for test in of_rule]
     page, ticket = (options.severity_labels[severity] for severity in (Severity.PAGE, Severity.TICKET))
@@ -82,7 +89,25 @@ def build_bundle(chosen: Chosen, options: Options, origin: Iterable[str] = ()) -
     files |= {f"{RUNBOOK}/{name}": text for name, text in runbook_pages(chosen, options).items()}
     alone = {rule.id: Group("proof", tuple(alerts_of(rule, values, options))) for rule, values in chosen if rule.id in tests}
     proofs = {name: _alone(group, (tests | beside)[name]) for name, group in (alone | companion_groups(options)).items()}
-    return Bundle(files, proofs)
+    return Bundle(files, proofs, tuple(failed))
+
+
+def _tests_by_rule(chosen: Chosen, options: Options) -> tuple[dict[str, list[dict[str, object]]], list[RuleFault]]:
+    """Return the tests of each rule with an alert, and the faults of rules whose alert, page or tests can't be made."""
+    tests: dict[str, list[dict[str, object]]] = {}
+    failed: list[RuleFault] = []
+    for rule, values in chosen:
+        if not rule.alert.grades:
+            continue
+        try:
+            with running(rule, "alert", "can't be rendered"):
+                alerts_of(rule, values, options)
+                runbook_page(rule, values)
+            with running(rule, "alert", "its tests can't be made from the rule's own sample ledgers"):
+                tests[rule.id] = _sample_tests(rule, values, options)
+        except RuleFault as fault:
+            failed.append(fault)
+    return tests, failed
 
 
 def _alone(group: Group, tests: list[dict[str, object]]) -> dict[str, str]:

@@ -18,7 +18,7 @@ def runbook_pages(rules: Iterable[tuple[Rule, Values]], options: Options) -> dic
     """Return the pages by file name, the index among them."""
     rules = [(rule, values) for rule, values in rules if rule.alert.grades]
     listed = [(rule.alert.name or "", rule.rule.title, _severities(rule)) for rule, _ in rules]
-    pages = {runbook_file(rule.alert.name or ""): _page(rule, values) for rule, values in rules}
+    pages = {runbook_file(rule.alert.name or ""): runbook_page(rule, values) for rule, values in rules}
     for name, title, severities, template in _BESIDE:
         listed.append((name, title, list(severities)))
         pages[runbook_file(name)] = rendered(
@@ -46,7 +46,8 @@ def _severities(rule: Rule) -> list[str]:
     return [grade.severity.value for grade in rule.alert.grades]
 
 
-def _page(rule: Rule, values: Values) -> str:
+def runbook_page(rule: Rule, values: Values) -> str:
+    """Return the page of a rule with an alert."""
     return rendered(
         "runbook.md.j2",
         alert_name=rule.alert.name,

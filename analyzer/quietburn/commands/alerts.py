@@ -51,14 +51,16 @@ def alerts(
     request = request_from(
         tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip, config=config
     )
-    chosen, origin = _chosen(ledgers or [], request)
+    chosen, origin, errored = _chosen(ledgers or [], request)
     made = Options(
         target=target.value, runbook_url=_url(runbook_url, "--runbook-url"), dashboard_url=_url(dashboard_url, "--dashboard-url"),
         team=team, objective=_objective(objective),
     )
     bundle = build_bundle(chosen, made, origin)
+    errored |= {fault.rule: fault.problem for fault in bundle.failed}
     if check:
         _check(bundle, out, quiet=quiet)
+        _exit_for(errored)
         return
     if not unproven:
         _prove(bundle)
@@ -66,8 +68,17 @@ def alerts(
     if not quiet:
         proof = "NOT proven: run promtool test rules on them" if unproven else "proven by promtool"
         sys.stderr.write(f"quietburn: {len(bundle.files)} files in {out}, {proof}.\n")
-        for name in bundle.surplus(out):
+        for name in bundle.surplus(out) if not errored else ():  # the page of a rule that failed is wanted again
             sys.stderr.write(f"quietburn: {out / name} is of an alert that is written no longer; remove it.\n")
+    _exit_for(errored)
+
+
+def _exit_for(errored: dict[str, str]) -> None:
+    """End in status 3 where rules failed: their alerts are left out."""
+    for rule, problem in errored.items():
+        sys.stderr.write(f"quietburn: rule {rule} failed, so its alert is left out: {problem}.\n")
+    if errored:
+        raise typer.Exit(ExitStatus.UNDECIDED)
 
 
 def _prove(bundle: "Bundle") -> None:
@@ -80,17 +91,20 @@ def _prove(bundle: "Bundle") -> None:
         raise UsageError(f"{problem} Nothing was written; --unproven writes without a proof.") from None
 
 
-def _chosen(ledgers: list[str], request: "Request") -> tuple["Chosen", list[str]]:
-    """Return the rules with their numbers, and where these come from for the header."""
+def _chosen(ledgers: list[str], request: "Request") -> tuple["Chosen", list[str], dict[str, str]]:
+    """Return the rules with their numbers, where these come from for the header, and why rules failed on the ledger."""
     from quietburn.analysis import analyzing, configured_rules
 
     if not ledgers:
-        return configured_rules(request), ["No ledger was given: the numbers are the rules' defaults and the configuration's."]
+        origin = "No ledger was given: the numbers are the rules' defaults and the configuration's."
+        return configured_rules(request), [origin], {}
     with analyzing(ledgers, request) as analysis:
         ledger = analysis.report.ledger
         names = ", ".join(file.path for file in ledger.files)
         span = f"{ledger.first_ts} to {ledger.last_ts}" if ledger.first_ts else "no times"
-        return analysis.rules, [f"Numbers that the ledger settles are taken from it: {names} ({span})."]
+        errored = {entry.rule: entry.problem for entry in analysis.report.errored}
+        chosen = [(rule, values) for rule, values in analysis.rules if rule.id not in errored]
+        return chosen, [f"Numbers that the ledger settles are taken from it: {names} ({span})."], errored
 
 
 def _url(address: str | None, flag: str) -> str | None:

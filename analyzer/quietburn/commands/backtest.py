@@ -53,8 +53,12 @@ def backtest(
     if keep is not None:
         _keep(kept, keep)
     sys.stdout.write(result.model_dump_json(indent=2) + "\n" if output_format is BacktestFormat.JSON else _table(result))
+    if result.errored:
+        failed = ", ".join(result.errored)
+        sys.stderr.write(f"quietburn: {len(result.errored)} rules failed ({failed}); nothing is known of their alerts.\n")
     if not result.agrees:
         sys.stderr.write("quietburn: an alert and the classifier disagree; see the columns missed and false.\n")
+    if result.errored or not result.agrees:
         raise typer.Exit(ExitStatus.UNDECIDED)
 
 
@@ -82,6 +86,7 @@ def _table(result: "Backtest") -> str:
     nights = "1 night" if result.nights == 1 else f"{result.nights} nights"
     lines += ["", f"over {nights}, by promtool; minutes are summed over subjects"]
     lines += [f"not evaluated: {rule} (missing {', '.join(missing)})" for rule, missing in result.not_evaluated.items()]
+    lines += [f"failed: {rule} ({problem})" for rule, problem in result.errored.items()]
     lines += [f"no alert: {rule} ({reason})" for rule, reason in result.without_alert.items()]
     return "\n".join(lines) + "\n"
 

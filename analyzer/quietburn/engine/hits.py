@@ -2,6 +2,7 @@
 
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction
+from quietburn.ruleset.guard import running
 from quietburn.ruleset.load import Values, bind
 from quietburn.ruleset.model import Rule
 
@@ -27,7 +28,7 @@ def hits_select(rule: Rule, values: Values) -> str:
 
 
 def find_hits(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Reduction:
-    """Make the tables of an event rule's hits and of their count a minute. Raises EngineError.
+    """Make the tables of an event rule's hits and of their count a minute. Raises RuleFault.
 
     `stretch` numbers a subject's hits: more than an hour without one starts the next.
     """
@@ -35,13 +36,15 @@ def find_hits(engine: Engine, rule: Rule, values: Values, reduction: Reduction) 
     order = f"PARTITION BY {keys} ORDER BY ts_us, file, line"
     minutes = f"minutes AS ({reduction.minutes_select(rule, values)}), " if rule.minutes else ""
     if rule.classify and rule.classify.suspects:
-        engine.make_table(SUSPECTS, f"WITH {minutes}found AS ({bind(rule.classify.suspects, values)}) SELECT * FROM found")
-    engine.make_table(
-        HITS,
-        f"WITH {minutes}found AS ({hits_select(rule, values)}), "
-        f"apart AS (SELECT *, CASE WHEN ts_us - lag(ts_us) OVER ({order}) > {_QUIET_US} THEN 1 ELSE 0 END AS opens FROM found) "
-        f"SELECT *, CAST(sum(opens) OVER ({order} ROWS UNBOUNDED PRECEDING) AS BIGINT) AS stretch FROM apart",
-    )
+        with running(rule, "classify.suspects"):
+            engine.make_table(SUSPECTS, f"WITH {minutes}found AS ({bind(rule.classify.suspects, values)}) SELECT * FROM found")
+    with running(rule, "classify.sql"):
+        opens = f"CASE WHEN ts_us - lag(ts_us) OVER ({order}) > {_QUIET_US} THEN 1 ELSE 0 END AS opens"
+        engine.make_table(
+            HITS,
+            f"WITH {minutes}found AS ({hits_select(rule, values)}), apart AS (SELECT *, {opens} FROM found) "
+            f"SELECT *, CAST(sum(opens) OVER ({order} ROWS UNBOUNDED PRECEDING) AS BIGINT) AS stretch FROM apart",
+        )
     columns = {bind(expression, values): name for name, expression in rule.minute_columns.items()}
     counted = "".join(f", {expression} AS {name}" for expression, name in columns.items())
     engine.make_table(_HIT_MINUTES, f"SELECT {keys}, minute{counted} FROM {HITS} GROUP BY {keys}, minute")

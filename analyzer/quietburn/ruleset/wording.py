@@ -2,21 +2,23 @@
 
 from collections.abc import Mapping
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from quietburn.errors import ConfigError
+from quietburn.ruleset.guard import running
 from quietburn.ruleset.model import Rule
 
 MAX_SENTENCE = 1200
+_PLAIN_BELOW = 1e15  # larger numbers are written with an exponent
 
 
 class Sentences:
-    """Renders a rule's inference and action. Raises ConfigError naming the rule and key."""
+    """Renders a rule's inference and action. Raises RuleFault naming the key."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+        self._environment.filters.update(number=number, percent=percent)
 
     def inference(self, observed: Mapping[str, object]) -> str:
         """Return what the observation may mean."""
@@ -27,8 +29,24 @@ class Sentences:
         return self._render("action", self._rule.finding.action, observed)
 
     def _render(self, key: str, template: str, observed: Mapping[str, object]) -> str:
-        try:
-            text = self._environment.from_string(template).render(observed)
-        except TemplateError as problem:
-            raise ConfigError(f"rule {self._rule.id}: finding.{key} can't be rendered: {problem}.") from None
-        return text[:MAX_SENTENCE]
+        with running(self._rule, f"finding.{key}", "can't be rendered"):
+            return self._environment.from_string(template).render(observed)[:MAX_SENTENCE]
+
+
+def number(value: float | None, decimals: int = 0, unit: str = "") -> str:
+    """Return a number as a sentence shows it, without needless zeros: `12.5 s`, `1,200 ms`, `an unknown number of ms`."""
+    after = f" {unit}" if unit else ""
+    return f"an unknown number{' of' * bool(unit)}{after}" if value is None else f"{_digits(value, decimals)}{after}"
+
+
+def percent(value: float | None, decimals: int = 1) -> str:
+    """Return a share as a percentage: `12.5 %`."""
+    return "an unknown share" if value is None else f"{_digits(value * 100, decimals)} %"
+
+
+def _digits(value: float, decimals: int) -> str:
+    if abs(value) >= _PLAIN_BELOW:
+        return f"{value:.3g}"
+    text = f"{value:,.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
