@@ -39,7 +39,7 @@ class Episode:
 class Judged:
     """A rule's episodes, and the SELECT of what counts against them.
 
-    It returns run (the episode's place), file, line, ts_us, tokens, client, tenant, model,
+    It returns run (the episode's place), file_order, file, line, item, ts_us, tokens, client, tenant, model,
     backend and measure.
     """
 
@@ -200,7 +200,7 @@ def _stretch_table(rule: Rule, stretches: list[dict[str, Any]]) -> pa.Table:
 def _evidence_of_stretches(rule: Rule) -> str:
     on = " AND ".join(f"h.{key} = r.of_{key}" for key in rule.rule.subject)
     return (
-        f"SELECT r.run, e.file_id AS file_order, h.file, h.line, e.item, h.ts_us, {_WHO}, CAST(NULL AS DOUBLE) AS measure "
+        f"SELECT r.run, e.file_id AS file_order, e.file, e.line, e.item, e.ts_us, {_WHO}, CAST(NULL AS DOUBLE) AS measure "
         f"FROM {HITS} h JOIN {_FLAGGED} r ON {on} AND h.stretch = r.of_stretch "
-        "JOIN events e ON e.file = h.file AND e.line = h.line AND e.ts_us = h.ts_us"
+        "JOIN events e ON e.event_id = h.event_id"
     )

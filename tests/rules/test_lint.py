@@ -10,7 +10,7 @@ from quietburn.ruleset.lint import Issue, faults, lint
 from quietburn.ruleset.model import Rule
 
 PORTABLE = (
-    "SELECT file, line FROM events WHERE status BETWEEN 200 AND 299 AND NOT error IS NULL OR route IN ('a', 'b')",
+    "SELECT event_id, line FROM events WHERE status BETWEEN 200 AND 299 AND NOT error IS NULL OR route IN ('a', 'b')",
     "WITH a AS (SELECT backend, count(*) AS n FROM events GROUP BY backend HAVING count(*) > 3) SELECT n FROM a",
     "SELECT e.line FROM events e LEFT JOIN events f ON e.request_key = f.request_key AND e.nth = f.nth WHERE f.line IS NULL",
     "SELECT lag(ts_us, 2) OVER (PARTITION BY route ORDER BY ts_us, line) AS before_us FROM events",

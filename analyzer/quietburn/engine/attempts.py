@@ -32,7 +32,7 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
     file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
     return (
-        f"SELECT row_id, file_id, {file} AS file, line, item, dialect, {', '.join(given)}, "
+        f"SELECT row_id, row_id AS event_id, file_id, {file} AS file, line, item, dialect, {', '.join(given)}, "
         f"{_deadline(columns, settings)} AS deadline_ms FROM {COUNTED_LINES}"
     )
 

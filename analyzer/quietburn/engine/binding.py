@@ -93,7 +93,7 @@ def _refused(rule: Rule, values: Values, columns: set[str]) -> str | None:
 
 def _bound(rule: Rule, values: Values, columns: set[str]) -> list[str]:
     """Return statements that compute every expression of a rule on empty tables."""
-    # Every event rule gives route and backend back, whether it looks at them or not.
+    # Of every event that an event rule returns the engine asks route and backend, whether the rule looks at them or not.
     given = columns | ({"route", "backend"} - {STORED_AS.get(n, n) for n in rule.rule.fields} if rule.classify else set())
     types = {name: BY_NAME[name].sql_type for name in sorted(given)} | DERIVED
     made = [f"CREATE TABLE events ({', '.join(f'{name} {kind}' for name, kind in types.items())})"]

@@ -19,8 +19,8 @@ _HOUR_US = 3_600_000_000
 _MEASURED_FROM = 0.5  # a criterion counts when it can be answered for half of the 2xx attempts
 
 DERIVED = {
-    "dialect": "VARCHAR", "file": "VARCHAR", "line": "BIGINT", "item": "BIGINT", "request_key": "VARCHAR",
-    "request_started_us": "BIGINT", "request_deadline_us": "BIGINT", "is_attempt": "BOOLEAN",
+    "dialect": "VARCHAR", "event_id": "BIGINT", "file_id": "INTEGER", "line": "BIGINT", "item": "BIGINT",
+    "request_key": "VARCHAR", "request_started_us": "BIGINT", "request_deadline_us": "BIGINT", "is_attempt": "BOOLEAN",
     "in_request": "BOOLEAN", "is_2xx": "BOOLEAN", "complete": "BOOLEAN", "non_empty": "BOOLEAN",
     "on_time": "BOOLEAN", "verdict": "VARCHAR", "decides": "BOOLEAN", "request_has_2xx": "BOOLEAN",
     "tokens": "DOUBLE", "prefix_is_new": "BOOLEAN", "minute": "BIGINT", "nth": "BIGINT", "of_request": "BIGINT",
@@ -88,11 +88,11 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> N
 
     Attempts of one id are one request while each starts within an hour of the end of those before.
     """
-    order = "started_us, attempt, ts_us, status, file_id, line"
+    order = "started_us, attempt, ts_us, status, file_id, line, item"
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE chained AS
         WITH placed AS (
-            SELECT {_OF_ATTEMPT}, request_key AS id, started_us, attempt, file_id, line, start_known, end_known,
+            SELECT {_OF_ATTEMPT}, request_key AS id, started_us, attempt, file_id, line, item, start_known, end_known,
                 own_deadline_ms, deadline_ms, latency_ms,
                 max(ts_us) OVER (PARTITION BY id ORDER BY {order}
                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ended_before
@@ -135,7 +135,7 @@ def _remember_prefixes(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE prefixes AS
         SELECT row_id, COALESCE(ts_us - seen_us > {15 * MINUTE_US}, TRUE) AS prefix_is_new
-        FROM (SELECT row_id, ts_us, lag(ts_us) OVER (PARTITION BY prefix_fp ORDER BY ts_us, file_id, line) AS seen_us
+        FROM (SELECT row_id, ts_us, lag(ts_us) OVER (PARTITION BY prefix_fp ORDER BY ts_us, file_id, line, item) AS seen_us
               FROM {COUNTED_LINES} WHERE prefix_fp IS NOT NULL AND ts_us IS NOT NULL)
     """)
 

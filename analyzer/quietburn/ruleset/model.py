@@ -113,8 +113,10 @@ class EventRule(_Frozen):
     `minutes` has a row by route, backend ('' where there is none) and minute, with the rule's own
     columns: what only counts by minute is computed in the one reduction and needs no scan of its
     own. `suspects` is a SELECT that runs before, whose rows `sql` reads as `suspects`: where it finds
-    nothing (no minute, no group is suspect) the events need not be looked at. `sql` returns file,
-    line, ts_us, route, backend and the observed columns. `event` is the name
+    nothing (no minute, no group is suspect) the events need not be looked at. `sql` returns
+    `event_id` and the observed columns, an event at most once: two events of one line, or of two files
+    of one name, have two ids. `subject` names the columns that `sql` returns in place of the event's
+    own route or backend: a failover counts against the backend that it left. `event` is the name
     under which `quietburn_events_total` counts what it returns. A grade's `flag` reads `events_5m`,
     the number of flagged events in the last five minutes; `summed` names observed columns whose
     sums it may read in the same way.
@@ -124,6 +126,7 @@ class EventRule(_Frozen):
     suspects: str | None = None
     event: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     observed: tuple[str, ...]
+    subject: tuple[Literal["route", "backend"], ...] = ()
     summed: tuple[str, ...] = ()
     grades: tuple[Grade, ...] = Field(min_length=1)
 
