@@ -2,14 +2,15 @@
 
 import re
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, ValidationError, model_validator
 
 from quietburn.errors import ConfigError, UsageError
+from quietburn.ledger import constants
 from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, Kind, logged_name
 from quietburn.ledger.inputs import os_words
 from quietburn.ledger.sql import Scalar
@@ -183,7 +184,7 @@ class Mapping(_Frozen):
     requests: Recognise = Recognise()
     events: Events | None = None
     columns: dict[str, Alternatives]
-    assumed: dict[str, float] = Field(default_factory=dict)
+    assumed: dict[str, StrictFloat] = Field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     cannot_tell: dict[str, str] = Field(default_factory=dict)
     log: dict[str, str] = Field(default_factory=dict)  # what to paste into what writes the log to carry a column
@@ -199,6 +200,17 @@ class Mapping(_Frozen):
             for way in ways:
                 _check_unit(name, way)
         return self
+
+    @property
+    def constants(self) -> Iterator[tuple[str, str, Scalar]]:
+        """Yield each constant: its key in the file, the column that it fills, and the value."""
+        for column, value in self.assumed.items():
+            yield f"assumed.{column}", column, value
+        for column, ways in self.columns.items():
+            for way in ways:
+                given = {"value": way.value, "null": way.null}
+                given |= {f"translate.{word}": value for word, value in (way.translate or {}).items()}
+                yield from ((f"columns.{column}.{key}", column, value) for key, value in given.items() if value is not None)
 
     @cached_property
     def by_stored_name(self) -> dict[str, tuple[Alternative, ...]]:
@@ -323,13 +335,22 @@ def load_mapping(path: Path) -> Mapping:
     except UnicodeDecodeError:
         raise ConfigError(f"mapping {path}: is not UTF-8 text.") from None
     try:
-        return Mapping.model_validate(tomllib.loads(text))
+        mapping = Mapping.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as problem:
         raise ConfigError(f"mapping {path}: not valid TOML: {problem}.") from None
     except ValidationError as problem:
         known = [*Mapping.model_fields, *About.model_fields, *Recognise.model_fields, *Events.model_fields]
         known += [*LogFrame.model_fields, *Alternative.model_fields, "from"]
         raise ConfigError(f"mapping {path}: " + "; ".join(validation_problems(problem, known))) from None
+    _check_constants(path, mapping)
+    return mapping
+
+
+def _check_constants(path: Path, mapping: Mapping) -> None:
+    problems = [(key, constants.problem_of(column, value)) for key, column, value in mapping.constants]
+    told = [f"{key}: {problem}" for key, problem in problems if problem is not None]
+    if told:
+        raise ConfigError(f"mapping {path}: " + "; ".join(told))
 
 
 def shipped_mappings() -> tuple[Mapping, ...]:
