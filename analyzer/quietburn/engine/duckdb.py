@@ -21,7 +21,7 @@ from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping as Dialect
-from quietburn.ledger.reasons import FieldFault, InvalidField, LineFault, QuarantinedLine
+from quietburn.ledger.reasons import BadItem, FieldFault, InvalidField, LineFault, QuarantinedLine
 from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids, find_counted_lines
 from quietburn.ledger.store import is_store, mark_store, transaction
 
@@ -191,7 +191,8 @@ class DuckEngine:
     def quarantine(self) -> list[QuarantinedLine]:
         """Return every refused line in order of file and line."""
         rows = self.connection.execute(
-            f"SELECT file_id, line, byte_offset, length, code FROM {QUARANTINE_TABLE} ORDER BY file_id, line"
+            f"SELECT file_id, line, byte_offset, length, code FROM {QUARANTINE_TABLE} WHERE item IS NULL "
+            "ORDER BY file_id, line"
         ).fetchall()
         labels = {counts.file_id: counts.label for counts in self.files}
         return [
@@ -199,6 +200,15 @@ class DuckEngine:
             for f, line, offset, length, code in rows
             if f in labels
         ]
+
+    def bad_items(self, limit: int) -> list[BadItem]:
+        """Return the first items that were refused within used lines, in order of file, line and item."""
+        rows = self.connection.execute(
+            f"SELECT file_id, line, item, code FROM {QUARANTINE_TABLE} WHERE item IS NOT NULL AND file_id IN ({self._ids()}) "
+            f"ORDER BY file_id, line, item LIMIT {limit}"
+        ).fetchall()
+        labels = {counts.file_id: counts.label for counts in self.files}
+        return [BadItem(labels[f], line, item, LineFault(code)) for f, line, item, code in rows]
 
     def invalid_fields(self, limit: int) -> list[InvalidField]:
         """Return the first fields that became NULL, in order of file and line."""

@@ -27,6 +27,7 @@ class FileCounts:
     incomplete_last_line: bool = False
     blank: int = 0
     packed: int = 0  # events beyond the first of their line, in dialects that put several into one
+    bad_items: int = 0  # events refused within lines that were used
     duplicates: int = 0
     invalid_values: int = 0
     coerced: int = 0

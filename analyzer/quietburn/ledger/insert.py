@@ -20,13 +20,13 @@ from quietburn.ledger.joins import Joins
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.proofs import microseconds
 from quietburn.ledger.raw import RawBlock
-from quietburn.ledger.rawcolumns import CLOCK, RawKind, raw_name
+from quietburn.ledger.rawcolumns import CLOCK, ITEM, RawKind, raw_name
 from quietburn.ledger.reasons import Fault, LineFault
 from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
 from quietburn.ledger.times import TimeUnit
 
-QUARANTINE_TABLE = "quarantined_lines"
+QUARANTINE_TABLE = "quarantined_lines"  # refused lines; where `item` is given, one item of a line that was used
 INVALID_TABLE = "invalid_fields"
 _BATCH_ROWS = 250_000  # DuckDB plans the statement anew for each batch: measured best of 50 to 500 thousand
 
@@ -170,13 +170,21 @@ class Inserter:
         counts = self.counts
         mine = f"file_id = {counts.file_id}"
         used = f"(SELECT DISTINCT line FROM {EVENTS_TABLE} WHERE {mine})"
-        with_event, refused = self._totals(
-            f"SELECT (SELECT count(*) FROM {used}), (SELECT count(DISTINCT line) FROM {QUARANTINE_TABLE} "
-            f"WHERE {mine} AND line NOT IN {used})"
+        self._refuse_lines_of_bad_items(mine, used)
+        with_event, refused, bad_items = self._totals(
+            f"SELECT (SELECT count(*) FROM {used}), count(*) FILTER (item IS NULL), count(item) FROM {QUARANTINE_TABLE} "
+            f"WHERE {mine}"
         )
         counts.packed = counts.events - with_event
-        counts.quarantined = refused
+        counts.quarantined, counts.bad_items = refused, bad_items
         counts.not_a_request = counts.lines - counts.blank - with_event - counts.joined - refused
+
+    def _refuse_lines_of_bad_items(self, mine: str, used: str) -> None:
+        """Make one refused line, for its first bad item's reason, of the bad items of each line that gave no event."""
+        unused = f"{mine} AND item IS NOT NULL AND line NOT IN {used}"
+        first = f"SELECT line, min(item) FROM {QUARANTINE_TABLE} WHERE {unused} GROUP BY line"
+        self.connection.execute(f"DELETE FROM {QUARANTINE_TABLE} WHERE {unused} AND (line, item) NOT IN ({first})")
+        self.connection.execute(f"UPDATE {QUARANTINE_TABLE} SET item = NULL WHERE {unused}")
 
     def _take(self, item: Parsed | LongLine) -> list[pa.Table]:
         """Count a block and set aside what is not clean; return what is."""
@@ -311,11 +319,13 @@ class Inserter:
 
     def _refused(self, made: Conversion, source: str, places: list[tuple[int, int, int]]) -> list[Fault]:
         cases = " ".join(f"WHEN {predicate} THEN {literal(code)}" for code, predicate in made.line_faults)
+        item = ITEM if ITEM in made.columns else "NULL"
         rows = self.connection.execute(
-            f"SELECT line, code FROM (SELECT line, CASE {cases} END AS code FROM {source}) WHERE code IS NOT NULL"
+            f"SELECT line, item, code FROM (SELECT line, {item} AS item, CASE {cases} END AS code FROM {source}) "
+            "WHERE code IS NOT NULL"
         ).fetchall()
         by_line = {line: (offset, length) for line, offset, length in places}
-        return [Fault(line, *by_line[line], LineFault(code)) for line, code in rows]
+        return [Fault(line, *by_line[line], LineFault(code), item) for line, item, code in rows]
 
     def _note_invalid(self, made: Conversion, source: str, refused: str) -> int:
         """Name the fields that became NULL in lines that were kept; return their number."""
@@ -338,6 +348,7 @@ class Inserter:
             "byte_offset": [fault.offset for fault in faults],
             "length": [fault.length for fault in faults],
             "code": [str(fault.code) for fault in faults],
+            "item": pa.array([fault.item for fault in faults], pa.int64()),
         })
         self.connection.register("refused_lines", table)
         self.connection.execute(f"INSERT INTO {QUARANTINE_TABLE} SELECT * FROM refused_lines")

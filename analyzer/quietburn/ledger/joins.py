@@ -26,8 +26,9 @@ class Joins:
         try:
             here = f"WHERE file_id = {counts.file_id}"
             ((quarantined,),) = connection.execute(
-                f"INSERT INTO {quarantine} SELECT q.file_id, j.line, j.byte_offset, j.length, q.code FROM joined_lines j "
-                f"JOIN (SELECT * FROM {quarantine} {here}) q ON q.line = j.first_line"
+                f"INSERT INTO {quarantine} SELECT q.file_id, j.line, j.byte_offset, j.length, q.code, NULL FROM joined_lines j "
+                f"JOIN (SELECT DISTINCT ON (line) * FROM {quarantine} {here} "
+                f"AND line NOT IN (SELECT line FROM {events} {here})) q ON q.line = j.first_line"
             ).fetchall()
             ((used,),) = connection.execute(
                 f"SELECT count(*) FROM joined_lines WHERE first_line IN (SELECT line FROM {events} {here})"

@@ -55,11 +55,12 @@ class Loader:
         self.connection.execute("SET TimeZone = 'UTC'")
         for name, columns in (
             (EVENTS_TABLE, "file_id INTEGER, line BIGINT, dialect VARCHAR, line_check BIGINT, item BIGINT"),
-            (QUARANTINE_TABLE, "file_id INTEGER, line BIGINT, byte_offset BIGINT, length BIGINT, code VARCHAR"),
+            (QUARANTINE_TABLE, "file_id INTEGER, line BIGINT, byte_offset BIGINT, length BIGINT, code VARCHAR, item BIGINT"),
             (INVALID_TABLE, "file_id INTEGER, line BIGINT, field VARCHAR, code VARCHAR"),
         ):
             self.connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
-        self.connection.execute(f"ALTER TABLE {EVENTS_TABLE} ADD COLUMN IF NOT EXISTS item BIGINT")  # of older stores
+        for name in (EVENTS_TABLE, QUARANTINE_TABLE):  # of older stores
+            self.connection.execute(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS item BIGINT")
         store.create_files_table(self.connection)
         listed = self.connection.execute(f"DESCRIBE {EVENTS_TABLE}").fetchall()
         self._columns = {row[0] for row in listed} & BY_NAME.keys()

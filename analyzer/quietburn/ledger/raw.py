@@ -269,7 +269,7 @@ def _read_carefully(raw: RawBlock, lines: list[Line], source: Source) -> None:
             continue
         for place, record in records_of(parsed, source):
             if record is None:
-                raw.faults.append(Fault(line.number, line.offset, line.size, LineFault.CONFLICTING_KEY))
+                raw.faults.append(Fault(line.number, line.offset, line.size, LineFault.CONFLICTING_KEY, place))
                 continue
             row = _raw_row(record, source)
             if place is not None:

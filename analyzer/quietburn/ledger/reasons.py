@@ -49,12 +49,13 @@ LINE_FAULT_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A refused line: where it stands and why, without its bytes."""
+    """A refused line, or one item of a line that packs several: where it stands and why, without its bytes."""
 
     line: int
     offset: int
     length: int
     code: LineFault
+    item: int | None = None
 
 
 class FieldFault(StrEnum):
@@ -81,6 +82,21 @@ class QuarantinedLine:
     line: int
     offset: int
     length: int
+    code: LineFault
+
+    @property
+    def reason(self) -> str:
+        """Return the reason in words."""
+        return LINE_FAULT_TEXT[self.code]
+
+
+@dataclass(frozen=True)
+class BadItem:
+    """One item that was refused within a line that was used; items of a line are counted from 1."""
+
+    file: str
+    line: int
+    item: int
     code: LineFault
 
     @property

@@ -42,6 +42,10 @@ def report(
             )
             for q in engine.quarantine()
         ],
+        bad_items=[
+            model.BadItemReport(file=b.file, line=b.line, item=b.item, code=b.code, reason=b.reason)
+            for b in engine.bad_items(_MAX_INVALID)
+        ],
         invalid=[
             model.InvalidValueReport(file=i.file, line=i.line, field=i.field, reason=i.code)
             for i in engine.invalid_fields(_MAX_INVALID)
@@ -73,6 +77,7 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
         not_a_request_kinds=_kinds(total("not_a_request"), total("other_text")),
         blank=total("blank"),
         duplicates=total("duplicates"),
+        bad_items=total("bad_items"),
         conflicting_ids=engine.conflicting_ids,
         invalid_values=total("invalid_values"),
         coerced=total("coerced"),
@@ -100,6 +105,7 @@ def _file(counts: FileCounts) -> model.FileReport:
         not_a_request_kinds=_kinds(counts.not_a_request, counts.other_text),
         blank=counts.blank,
         duplicates=counts.duplicates,
+        bad_items=counts.bad_items,
     )
 
 

@@ -24,7 +24,10 @@ class UnknownKey(_Frozen):
 
 
 class FileReport(_Frozen):
-    """What became of one file's lines; `events` is more than `used` where a line holds several."""
+    """What became of one file's lines; `events` is more than `used` where a line holds several.
+
+    `bad_items` are events refused within used lines: no line is refused for them.
+    """
 
     path: str
     dialect: str
@@ -37,6 +40,7 @@ class FileReport(_Frozen):
     not_a_request_kinds: dict[str, int]
     blank: int
     duplicates: int
+    bad_items: int
 
 
 class LedgerReport(_Frozen):
@@ -51,6 +55,7 @@ class LedgerReport(_Frozen):
     not_a_request_kinds: dict[str, int]
     blank: int
     duplicates: int
+    bad_items: int
     conflicting_ids: int
     invalid_values: int
     coerced: int
@@ -198,6 +203,16 @@ class QuarantineReport:
     reason: str
 
 
+class BadItemReport(_Frozen):
+    """An item that was refused within a line that was used."""
+
+    file: str
+    line: int
+    item: int
+    code: str
+    reason: str
+
+
 class InvalidValueReport(_Frozen):
     """A field that became unknown."""
 
@@ -229,6 +244,7 @@ class Report(_Frozen):
     unlock: list[UnlockReport]
     errored: list[ErroredReport]
     quarantine: list[QuarantineReport]
+    bad_items: list[BadItemReport]
     invalid: list[InvalidValueReport]
     thresholds: list[ThresholdReport]
     notices: list[str]
