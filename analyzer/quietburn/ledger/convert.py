@@ -19,10 +19,11 @@ from quietburn.ledger.fields import (
     text_value,
     translated_value,
 )
-from quietburn.ledger.mapping import Alternative, Mapping, Recognise, scale
+from quietburn.ledger.mapping import Alternative, Mapping, scale
 from quietburn.ledger.proofs import AddsUp, NoneInvented, NoPlaceholder, NotGreater, OneIsWhole, Proof, TimesInOrder
 from quietburn.ledger.rawcolumns import ITEM, LINE_CHECK, RawColumns, RawKind, raw_name
 from quietburn.ledger.reasons import FieldFault, LineFault
+from quietburn.ledger.recognise import holds_text
 from quietburn.ledger.sql import any_of, literal, quote
 from quietburn.ledger.times import TimeUnit, only_numbers, seconds_proof, time_checks, time_us
 
@@ -70,19 +71,6 @@ class Conversion:
         return f"SELECT {self.outer} FROM (SELECT {self.inner} FROM {source})"
 
 
-def meets(wanted: Recognise, raw_columns: list[str]) -> str:
-    """Return the predicate over a raw table: this line has what is wanted."""
-    keys = RawColumns(raw_columns)
-    parts = [keys.present(key) for key in wanted.all]
-    if wanted.any:
-        found = [keys.present(key) for key in wanted.any if keys.kinds(key)]
-        parts.append("(" + " OR ".join(found) + ")" if found else "FALSE")
-    parts += [f"NOT {keys.present(key)}" for key in wanted.none if keys.kinds(key)]
-    parts += [_holds(keys.text_sql(key), values) for key, values in wanted.values.items()]
-    parts += [f"NOT {_holds(keys.text_sql(key), values)}" for key, values in wanted.not_values.items() if keys.kinds(key)]
-    return " AND ".join(parts) or "TRUE"
-
-
 def recognition_proof(mapping: Mapping, raw_columns: list[str]) -> list[Proof] | None:
     """Return what shows that each line of a raw table is of the dialect; None where that takes a look at each."""
     keys = RawColumns(raw_columns)
@@ -91,11 +79,6 @@ def recognition_proof(mapping: Mapping, raw_columns: list[str]) -> list[Proof] |
         return None
     groups = [wanted.all[i : i + 1] for i in range(len(wanted.all))] + ([wanted.any] if wanted.any else [])
     return [OneIsWhole(tuple(raw_name(kind, key) for key in group for kind in keys.kinds(key))) for group in groups]
-
-
-def _holds(text: str, values: tuple[str, ...]) -> str:
-    listed = ", ".join(literal(value) for value in values)
-    return f"COALESCE({text} IN ({listed}), FALSE)"
 
 
 def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conversion:
@@ -171,7 +154,7 @@ def _traffic_source(ways: tuple[Alternative, ...], keys: RawColumns, zone: str |
 
 
 def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | None) -> list[Value]:
-    condition = " AND ".join(_holds(keys.text(key), values) for key, values in way.when.items())
+    condition = " AND ".join(holds_text(keys.text(key), values) for key, values in way.when.items())
     if way.value is not None:
         return [Value(literal(way.value), f"({condition})" if condition else "TRUE")]
     found = []
@@ -179,7 +162,7 @@ def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | 
         if keys.kinds(key):
             value = _convert(name, kind, way, key, keys, zone)
             if way.absent or way.weak:
-                value.present = f"({value.present} AND NOT {_holds(keys.text(key), (*way.absent, *way.weak))})"
+                value.present = f"({value.present} AND NOT {holds_text(keys.text(key), (*way.absent, *way.weak))})"
                 value.proof = None
             if condition:
                 value.present = f"({value.present} AND {condition})"

@@ -13,6 +13,8 @@ from quietburn.ledger.careful import NumberText, Refused, parse_line, resolve
 from quietburn.ledger.inputs import LedgerFile, opened
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.rawcolumns import RawKind
+from quietburn.ledger.recognise import missing
+from quietburn.ledger.records import read_embedded
 from quietburn.ledger.schema import FastSchema, Source, number_kind
 from quietburn.ledger.unwrapping import sample_payloads
 from quietburn.ledger.wrappers import Wrapper, wrapper_of
@@ -190,30 +192,13 @@ def _is_csv(lines: list[bytes]) -> bool:
 
 
 def _missing(members: Members, mapping: Mapping) -> list[str]:
-    """Return what a line lacks to be of a dialect, in words."""
-
-    def has(key: str) -> bool:
-        return resolve(members, key) is not None
-
-    wanted = mapping.recognise
-    missing = [key for key in wanted.all if not has(key)]
-    if wanted.any and not any(has(key) for key in wanted.any):
-        missing.append("any of " + ", ".join(wanted.any[:6]) + (", …" if len(wanted.any) > 6 else ""))
-    missing += [f"no {key}" for key in wanted.none if has(key)]
-    for key, values in wanted.values.items():
-        if str(resolve(members, key)) not in values:
-            missing.append(f"{key} being one of {', '.join(values)}")
-    for key, values in wanted.not_values.items():
-        if _said(members, key) in values:
-            missing.append(f"{key} being none of {', '.join(values)}")
-    if mapping.has_time and mapping.events is None and not any(has(key) for key in mapping.time_keys):
-        missing.append("a time (" + ", ".join(mapping.time_keys[:4]) + ")")
-    return missing
-
-
-def _said(members: Members, key: str) -> str | None:
-    value = resolve(members, key)
-    return None if value is None else str(value)
+    """Return what a line lacks to be of a dialect and to stand in time, in words."""
+    members = read_embedded(members, mapping.dialect.embedded)
+    lacks = missing(members, mapping.recognise)
+    times = mapping.time_keys
+    if mapping.has_time and mapping.events is None and all(resolve(members, key) is None for key in times):
+        lacks.append("a time (" + ", ".join(times[:4]) + ")")
+    return lacks
 
 
 def _nearest(sample: list[Members], known: tuple[Mapping, ...]) -> str:
@@ -245,5 +230,6 @@ def _source(mappings: tuple[Mapping, ...]) -> Source:
         roles, private, ignored, any(mapping.needs_careful_way for mapping in mappings),
         derived={key: made for mapping in mappings for key, made in mapping.derived.items()},
         embedded=frozenset(key for mapping in mappings for key in mapping.dialect.embedded),
-        events=tuple((mapping.events, mapping.recognise.all) for mapping in mappings if mapping.events),
+        events=tuple((mapping.events, mapping.recognise.keys) for mapping in mappings if mapping.events),
+        asked=frozenset(key for mapping in mappings for key in mapping.asked),
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from quietburn.ledger.blocks import LongLine, places_of
-from quietburn.ledger.convert import Conversion, build, meets, recognition_proof
+from quietburn.ledger.convert import Conversion, build, recognition_proof
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.joins import Joins
@@ -22,6 +22,7 @@ from quietburn.ledger.proofs import microseconds
 from quietburn.ledger.raw import RawBlock
 from quietburn.ledger.rawcolumns import CLOCK, ITEM, RawKind, raw_name
 from quietburn.ledger.reasons import Fault, LineFault
+from quietburn.ledger.recognise import meets
 from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
 from quietburn.ledger.times import TimeUnit

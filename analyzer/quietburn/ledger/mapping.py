@@ -247,6 +247,12 @@ class Mapping(_Frozen):
         return {key: frozenset(kinds) for key, kinds in roles.items()}
 
     @cached_property
+    def asked(self) -> frozenset[str]:
+        """Return the keys that conditions ask for: what a line must have, and what a way depends on."""
+        conditional = {key for ways in self.columns.values() for way in ways for key in way.when}
+        return frozenset((*self.recognise.keys, *self.requests.keys, *conditional))
+
+    @cached_property
     def derived(self) -> dict[str, tuple[str, tuple[str, ...]]]:
         """Return what transforms make: by name, the transform and its source keys."""
         ways = [way for alternatives in self.columns.values() for way in alternatives]

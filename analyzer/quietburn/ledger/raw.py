@@ -213,9 +213,10 @@ def _add_table(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSch
             if not source.knows(key) and column.null_count < len(column):
                 _count_unknown(raw.unknown, key, column, numbers)
                 unknown.append(pc.is_valid(column))
-        elif key in private:
+            continue
+        if key in private:
             texts[key] = column
-        else:
+        if source.is_column(key):
             names.append(raw_name(schema.kinds[key], key))
             arrays.append(column)
     for name, array in private_columns(texts, source):

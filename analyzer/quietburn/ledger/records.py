@@ -1,6 +1,6 @@
 """The records of a parsed line: one, or several where its dialect packs them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from quietburn.ledger.careful import NumberText, Pairs, decode, has_conflict, steps_of
@@ -21,7 +21,7 @@ def records_of(members: Members, source: Source) -> Iterator[tuple[int | None, M
             for place, item in enumerate(_items(members, steps_of(events.path)), 1):
                 yield place, _record(item, events, marked, source)
             return
-    yield None, _read(members, source)
+    yield None, read_embedded(members, source.embedded)
 
 
 def _record(item: Members | Pairs, events: Events, marked: Members, source: Source) -> Members | None:
@@ -30,7 +30,7 @@ def _record(item: Members | Pairs, events: Events, marked: Members, source: Sour
     repeats = isinstance(item, Pairs) or any(isinstance(record.get(key), Pairs) for key in events.attributes)
     if repeats and any(has_conflict(part, key) for part in (item, record) for key in source.watched):
         return None
-    return _read(marked | record, source)
+    return read_embedded(marked | record, source.embedded)
 
 
 def _items(value: Any, steps: tuple[str, ...]) -> Iterator[Members | Pairs]:
@@ -70,10 +70,7 @@ def any_value(value: Any) -> Any:
     return held
 
 
-def _read(members: Members, source: Source) -> Members:
-    """Read JSON that stands in texts, where the dialect has it."""
-    for key in source.embedded:
-        text = members.get(key)
-        if isinstance(text, str) and not isinstance(text, NumberText) and text.lstrip()[:1] in ("{", "["):
-            members[key] = decode(text)
-    return members
+def read_embedded(members: Members, keys: Collection[str]) -> Members:
+    """Return a line's members with the JSON read that stands in texts under these keys."""
+    texts = {key: members[key] for key in keys if type(members.get(key)) is str}
+    return members | {key: decode(text) for key, text in texts.items() if text.lstrip()[:1] in ("{", "[")} if texts else members

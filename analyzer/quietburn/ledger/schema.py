@@ -19,7 +19,8 @@ class Source:
     `roles` holds for each key the kinds of columns that it feeds; `private` the keys of raw
     texts by the name of the text; `careful_only` that the fast way can't read this file;
     `derived` what transforms make, with their source keys; `embedded` keys that may hold JSON as
-    text; `events` where several events of a line lie, each with the keys that mark its dialect.
+    text; `events` where several events of a line lie, each with the keys that mark its dialect;
+    `asked` keys on which conditions stand, so that they are read even where they hold a raw text.
     """
 
     roles: KeyMap[str, frozenset[Kind]]
@@ -29,6 +30,7 @@ class Source:
     derived: KeyMap[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     embedded: frozenset[str] = frozenset()
     events: tuple[tuple[Events, tuple[str, ...]], ...] = ()
+    asked: frozenset[str] = frozenset()
 
     @cached_property
     def private_keys(self) -> dict[str, str]:
@@ -53,7 +55,11 @@ class Source:
     @cached_property
     def columns(self) -> tuple[tuple[str, Getter, frozenset[Kind]], ...]:
         """Return the keys that become columns, what gives their values, and the kinds that they feed."""
-        return tuple((key, self.getters[key], roles) for key, roles in self.roles.items() if key not in self.private_keys)
+        return tuple((key, self.getters[key], roles) for key, roles in self.roles.items() if self.is_column(key))
+
+    def is_column(self, key: str) -> bool:
+        """Whether a key of the dialect becomes a column as it is; a raw text does only where a condition stands on it."""
+        return key not in self.private_keys or key in self.asked
 
     @cached_property
     def watched(self) -> tuple[str, ...]:
