@@ -330,11 +330,14 @@ class Inserter:
 
     def _note_invalid(self, made: Conversion, source: str, refused: str) -> int:
         """Name the fields that became NULL in lines that were kept; return their number."""
-        found = " UNION ALL ".join(
-            f"SELECT line, {literal(name)} AS field, {literal(code)} AS code FROM {source} "
-            f"WHERE ({predicate}) AND NOT ({refused})"
-            for name, code, predicate in made.field_faults
-        )
+        # The lines are looked at once, however many checks there are: which hold is asked of the faulty ones only.
+        checks = [predicate for _, _, predicate in made.field_faults]
+        cases = ", ".join(f"CASE WHEN {predicate} THEN {place} END" for place, predicate in enumerate(checks, 1))
+        any_fault = any_of(checks)
+        faulty = f"SELECT line, unnest([{cases}]) AS place FROM {source} WHERE ({any_fault}) AND NOT ({refused})"
+        fields = ", ".join(literal(name) for name, _, _ in made.field_faults)
+        codes = ", ".join(literal(code) for _, code, _ in made.field_faults)
+        found = f"SELECT line, ([{fields}])[place] AS field, ([{codes}])[place] AS code FROM ({faulty}) WHERE place IS NOT NULL"
         ((count,),) = self.connection.execute(
             f"INSERT INTO {INVALID_TABLE} SELECT {self.counts.file_id}, line, field, code FROM ({found}) ORDER BY line, field"
         ).fetchall()
