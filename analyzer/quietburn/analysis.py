@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from quietburn.answers import failure_domains, measure_rates
@@ -220,11 +220,6 @@ def _loggable(mappings: Mapping[str, Dialect]) -> frozenset[str]:
     """Return the fields that every dialect of the run can be made to log."""
     logs = [frozenset(mapping.log) for mapping in mappings.values()]
     return frozenset.intersection(*logs) if logs else frozenset()
-
-
-def with_zone(request: Request, zone: str | None) -> Request:
-    """Return the request with another zone for times that name none."""
-    return replace(request, zone=zone)
 
 
 def configured_rules(request: Request) -> list[tuple[Rule, Values]]:

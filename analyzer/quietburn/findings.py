@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from quietburn.engine.base import Engine
 from quietburn.episodes import Episode, Judged, Observed, finite
+from quietburn.limits import MINUTE_US
 from quietburn.ruleset.guard import RuleFault, running
 from quietburn.ruleset.model import Rule
 from quietburn.ruleset.severity import Severity
 from quietburn.ruleset.wording import Sentences
 
 MAX_EVIDENCE = 20
-_MINUTE_US = 60_000_000
 _TOP = 3
 _WHO = ("client", "tenant", "model", "backend")  # who is named: the first of these that the run carries
 _PART = "finding.evidence"  # its key in a rule file
@@ -95,10 +95,10 @@ def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
             rule=rule.id,
             severity=episode.severity,
             subject=_known(episode),
-            start_us=fact["first_us"] // _MINUTE_US * _MINUTE_US,
-            end_us=(fact["last_us"] // _MINUTE_US + 1) * _MINUTE_US,
-            first_flagged_us=episode.first_flagged * _MINUTE_US,
-            last_flagged_us=episode.last_flagged * _MINUTE_US,
+            start_us=fact["first_us"] // MINUTE_US * MINUTE_US,
+            end_us=(fact["last_us"] // MINUTE_US + 1) * MINUTE_US,
+            first_flagged_us=episode.first_flagged * MINUTE_US,
+            last_flagged_us=episode.last_flagged * MINUTE_US,
             observed=observed,
             inference=sentences.inference(observed),
             action=sentences.action(observed),

@@ -7,7 +7,7 @@ seeded generator, so that the same ledger gives the same interval.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -377,8 +377,3 @@ def _least(settled: Callable[[float], bool]) -> int | None:
 
 def _whole_number(needed: float) -> int | None:
     return max(1, math.ceil(needed)) if needed <= _MOST_REQUESTS else None
-
-
-def as_floats(values: Any) -> Floats:
-    """Return numbers as an array of doubles; what is missing is NaN."""
-    return np.asarray(values, dtype=np.float64)

@@ -7,10 +7,11 @@ from quietburn.answers import Rates
 from quietburn.classify import Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.settings import Settings
+from quietburn.limits import MINUTE_US
 from quietburn.samples import Patience, patience
 from quietburn.timerange import iso
 
-_CLOCK_SKEW_US = 5 * 60_000_000
+_CLOCK_SKEW_US = 5 * MINUTE_US
 _SHOWN_ROUTES = 5
 _NEARLY_ALL = 0.95  # of the requests with a deadline
 _ENOUGH_FOR_P99 = 100  # with fewer attempts the slowest of a hundred may not be among them

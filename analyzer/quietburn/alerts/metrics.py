@@ -134,11 +134,6 @@ def counter_named(name: str) -> Counter | None:
     return next((counter for counter in COUNTERS if counter.name == name), None)
 
 
-def histogram_of(series_name: str) -> Histogram | None:
-    """Return the histogram that a `_bucket`, `_count` or `_sum` series belongs to."""
-    return next((h for h in HISTOGRAMS if any(series_name == h.name + suffix for suffix in HISTOGRAM_SUFFIXES)), None)
-
-
 def canonical_bound(milliseconds: float) -> str:
     """Return a bucket bound in seconds as Prometheus writes it (`0.25`, `2.0`)."""
     return repr(float(milliseconds) / 1000)

@@ -25,7 +25,6 @@ from quietburn.ruleset.model import Grade, Rule
 
 _SETTLES = 20  # minutes within which `for` and `keep_firing_for` have forgotten what was before
 _MAX_JUDGED = 24 * 60
-OFF_GRID_S = 7
 
 Subject = tuple[tuple[str, str], ...]
 

@@ -8,6 +8,7 @@ from quietburn.engine.settings import Settings
 from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.repeats import COUNTED_LINES
 from quietburn.ledger.sql import literal
+from quietburn.limits import MINUTE_US
 
 NATURAL_FINISH = (
     "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",
@@ -15,7 +16,6 @@ NATURAL_FINISH = (
 )
 LENGTH_FINISH = ("length", "max_tokens")
 TOOL_FINISH = ("tool_calls", "tool_use", "function_call")
-MINUTE_US = 60_000_000
 ALONE = {"nth": "1", "of_request": "1"}  # of an attempt that is its whole request
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from quietburn.engine.attempts import ALONE, MINUTE_US, attempts_select, microseconds, on_time
+from quietburn.engine.attempts import ALONE, attempts_select, microseconds, on_time
 from quietburn.engine.settings import Settings, request_within, within
 from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, met, missed_by, not_missed, rank_of
 from quietburn.ledger.repeats import COUNTED_LINES, REPEATED_IDS
 from quietburn.ledger.sql import literal
+from quietburn.limits import MINUTE_US
 
 _HOUR_US = 3_600_000_000
 _MEASURED_FROM = 0.5  # a criterion counts when it can be answered for half of the 2xx attempts

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 from quietburn.errors import InputError
 from quietburn.ledger.inputs import label_of, os_words
+from quietburn.limits import FIRST_S, LAST_S, MINUTE_US, epoch_seconds
 
-_FIRST_S, _LAST_S = 1_420_070_400.0, 4_102_444_800.0  # 2015 to 2100, as for a ledger's times
 _MOST_BYTES = 256 << 20
 _BACKEND_LABELS = ("backend", "instance", "pod", "node", "host")
 
@@ -134,23 +134,23 @@ def _moment(value: object, zone: str | None) -> int | None:
     """Return microseconds since 1970: of a number by its size, or of an ISO time."""
     number = _number(value)
     if number is not None:
-        scaled = next((number / 1000**power for power in range(4) if _FIRST_S <= number / 1000**power <= _LAST_S), None)
-        return None if scaled is None else round(scaled * 1_000_000)
+        seconds = epoch_seconds(number)
+        return None if seconds is None else round(seconds * 1_000_000)
     try:
         moment = datetime.fromisoformat(str(value).strip())
     except ValueError:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
-    seconds = moment.timestamp()
-    return round(seconds * 1_000_000) if _FIRST_S <= seconds <= _LAST_S else None
+    since_1970 = moment.timestamp()
+    return round(since_1970 * 1_000_000) if FIRST_S <= since_1970 <= LAST_S else None
 
 
 def by_minute(samples: Iterable[CpuSample]) -> list[tuple[str, int, float]]:
     """Return the mean by backend and minute (its end, in minutes since 1970), in order."""
     sums: dict[tuple[str, int], tuple[float, int]] = {}
     for sample in samples:
-        key = (sample.backend, -(-sample.ts_us // 60_000_000))
+        key = (sample.backend, -(-sample.ts_us // MINUTE_US))
         total, count = sums.get(key, (0.0, 0))
         sums[key] = (total + sample.percent, count + 1)
     return [(backend, minute, total / count) for (backend, minute), (total, count) in sorted(sums.items())]

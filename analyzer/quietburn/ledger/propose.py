@@ -13,6 +13,7 @@ from quietburn.ledger.careful import Pairs
 from quietburn.ledger.events import BY_NAME, COLUMNS, STORED_AS, Kind, logged_name
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.raw import is_field_name
+from quietburn.limits import epoch_seconds
 
 Members = dict[str, Any]
 _UNITS = {
@@ -94,15 +95,10 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "flag"
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        return "time" if _is_epoch(value) else "number"
+        return "number" if epoch_seconds(float(value)) is None else "time"
     if isinstance(value, str):
         return "time" if _TIME.fullmatch(value.strip()) else "text"
     return "other"
-
-
-def _is_epoch(text: str) -> bool:
-    number = float(text)
-    return any(1_420_070_400 <= number / factor <= 4_102_444_800 for factor in (1, 1e3, 1e6, 1e9))
 
 
 def propose(sample: list[Members], known: Iterable[Mapping]) -> list[Proposed]:

@@ -8,9 +8,7 @@ from quietburn.ledger.proofs import OneIsWhole, Proof, TimesWithin
 from quietburn.ledger.rawcolumns import RawColumns, RawKind, raw_name
 from quietburn.ledger.reasons import LineFault
 from quietburn.ledger.sql import coalesce, literal
-
-# The span in which a number is taken for a time, in seconds: 2015-01-01 to 2100-01-01.
-_FIRST_S, _LAST_S = 1_420_070_400, 4_102_444_800
+from quietburn.limits import FIRST_S, LAST_S
 
 
 class TimeUnit(StrEnum):
@@ -22,7 +20,7 @@ class TimeUnit(StrEnum):
     NANOSECONDS = "nanoseconds"
 
 
-_SPANS = {unit: (_FIRST_S * 1000**power, _LAST_S * 1000**power) for power, unit in enumerate(TimeUnit)}
+_SPANS = {unit: (FIRST_S * 1000**power, LAST_S * 1000**power) for power, unit in enumerate(TimeUnit)}
 _DECIMAL = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"  # what the strict reader takes in a time's string
 _ISO = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?"
@@ -38,7 +36,7 @@ def only_numbers(key: str, keys: RawColumns) -> bool:
 
 def seconds_proof(key: str) -> TimesWithin:
     """Return what must hold for each time of the key to be a number of seconds."""
-    return TimesWithin(key, _FIRST_S, _LAST_S)
+    return TimesWithin(key, FIRST_S, LAST_S)
 
 
 def _decimal(key: str, keys: RawColumns) -> str:
@@ -67,7 +65,7 @@ def time_us(key: str, keys: RawColumns, zone: str | None) -> str:
     text = keys.column(RawKind.STRING, key)
     if text:
         read = _iso_us(text, zone)
-        cases.append(f"WHEN {read} BETWEEN {_FIRST_S}000000 AND {_LAST_S}000000 THEN {read}")
+        cases.append(f"WHEN {read} BETWEEN {FIRST_S}000000 AND {LAST_S}000000 THEN {read}")
     return "CASE " + " ".join(cases) + " END"
 
 

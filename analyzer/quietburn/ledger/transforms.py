@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from quietburn.ledger.careful import NumberText, Pairs, decode
+from quietburn.limits import epoch_seconds
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,7 @@ def _seconds(value: Any) -> float | None:
     """Return a time as seconds since 1970; a text without a zone as if it were UTC."""
     number = _as_decimal(value)
     if number is not None:  # as everywhere, the unit is told by the size
-        scaled = (float(number) / factor for factor in (1, 1e3, 1e6, 1e9))
-        return next((seconds for seconds in scaled if 1_420_070_400 <= seconds <= 4_102_444_800), None)
+        return epoch_seconds(float(number))
     try:
         moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
     except ValueError:

@@ -12,7 +12,6 @@ from quietburn.report.verdict import ComparisonReport, DifferenceReport, GateRep
 from quietburn.report.words import percent
 
 MARKERS = {"gate": "<!-- quietburn gate -->", "compare": "<!-- quietburn compare -->"}
-MOST_LINES = 25
 _MOST_SHOWN = 5  # checks, or models of a side
 _LONGEST = 1000
 _BACKTICKS = re.compile(r"`+")
