@@ -103,9 +103,11 @@ def _read_plain(raw: RawBlock, split: SplitBlock, schema: FastSchema) -> list[Li
     segment = split.plain
     if segment is None:
         return []
-    if schema.source.careful_only or not schema.kinds:
+    if schema.source.careful_only or schema.scattered or not schema.kinds:
         return segment_lines(segment)
     table = strict_table(segment.data, len(segment.numbers), schema)
+    if schema.scattered:
+        return segment_lines(segment)
     if isinstance(table, pa.Table):
         _add_fast(raw, table, segment, schema)
         return []

@@ -75,13 +75,15 @@ class FastSchema:
 
     Keys that nobody knows, and those that are ignored, are announced too once they were met: a
     block without surprises is read at once, while one with an unannounced key must be read in small
-    pieces. `infer` is set where there are too many of them, or one can't be announced.
+    pieces. `infer` is set where there are too many of them, or one can't be announced; `scattered`
+    where lines hold keys that hardly another has, so that each line is read by itself.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.kinds: dict[str, RawKind] = {}
         self.infer = False
+        self.scattered = False
         self._unknown: dict[str, pa.DataType | None] = {}  # None: of changing type, not to be announced
 
     def meet(self, table: pa.Table) -> None:

@@ -26,7 +26,7 @@ def strict_table(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int |
         except _REFUSAL as problem:
             if not _is_unexpected(problem, schema):
                 return _row_of(problem, rows)
-    found = _inferred(data, rows, schema.arrow())
+    found = _inferred(data, rows, schema)
     if isinstance(found, pa.Table):
         schema.meet(found)
     return found
@@ -37,20 +37,36 @@ _INFERRED_BYTES = 128 << 10
 _REFUSAL = (pa.ArrowInvalid, UnicodeDecodeError)
 
 
-def _inferred(data: bytes, rows: int, announced: pa.Schema) -> pa.Table | int | None:
-    """Parse lines that hold unannounced keys, piece by piece."""
+_MOST_KEYS = 1024  # of one line; a table of as many columns costs more than to read the line by itself
+_CELLS_A_BYTE = 2  # what lines that share their keys fill: a key, its value and punctuation take six bytes at least
+
+
+def _inferred(data: bytes, rows: int, schema: FastSchema) -> pa.Table | int | None:
+    """Parse lines that hold unannounced keys, piece by piece.
+
+    A table has a cell for each line and key. Where nearly all would be empty, since lines hold keys
+    that no other has, the schema is marked as scattered and nothing is returned.
+    """
+    announced = schema.arrow()
+    keys: set[str] = set()
     tables: list[pa.Table] = []
     start = before = 0
     while start < len(data):
         end = data.rfind(b"\n", start, start + _INFERRED_BYTES) + 1 or data.find(b"\n", start) + 1
         piece = data[start:end]
         count = count_feeds(piece)
+        if count == 1 and piece.count(b'":') > _MOST_KEYS:
+            return before
         try:
             table = _parsed(piece, count, announced, "infer")
         except _REFUSAL as problem:
             table = _row_of(problem, count)
         if not isinstance(table, pa.Table):
             return None if table is None else before + table
+        keys.update(table.column_names)
+        if len(keys) * rows > _CELLS_A_BYTE * len(data):
+            schema.scattered = True
+            return None
         tables.append(table)
         start, before = end, before + count
     try:
