@@ -140,13 +140,10 @@ def _values(
 
 def _dialects(request: Request) -> tuple[tuple[Dialect, ...], Dialect | None]:
     """Return the known dialects, an added mapping first, and the one that every line must be of."""
-    shipped = shipped_mappings()
-    if request.mapping is not None:
-        known = (request.mapping, *shipped)
-        if request.dialect is None and request.mapping.recognise == type(request.mapping.recognise)():
-            return known, request.mapping
-    else:
-        known = shipped
+    given = (request.mapping,) if request.mapping is not None else ()
+    known = tuple(_with_classes(mapping, request.config) for mapping in (*given, *shipped_mappings()))
+    if given and request.dialect is None and not known[0].recognise.keys:
+        return known, known[0]
     if request.dialect is None:
         return known, None
     by_name = {mapping.dialect.name: mapping for mapping in known}
@@ -154,6 +151,11 @@ def _dialects(request: Request) -> tuple[tuple[Dialect, ...], Dialect | None]:
         hint = nearest(request.dialect, by_name)
         raise UsageError(f"no dialect {request.dialect!r}{hint}; there are: {', '.join(sorted(by_name))}.")
     return known, by_name[request.dialect]
+
+
+def _with_classes(mapping: Dialect, config: Config) -> Dialect:
+    """Return a dialect whose labels may also name the configured classes of traffic."""
+    return mapping.model_copy(update={"traffic_classes": (*mapping.traffic_classes, *config.traffic.classes)})
 
 
 def _refuse_without_requests(files: list[FileCounts]) -> None:

@@ -35,6 +35,14 @@ def _one_deadline(value: object) -> object:
     return value if value is None or isinstance(value, dict | Deadlines) else {"default": value}
 
 
+class Traffic(BaseModel):
+    """Classes of traffic beyond the known ones that labels may name; any other label reads as `other`."""
+
+    model_config = _MODEL
+
+    classes: list[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]] = Field(default_factory=list)
+
+
 class GateSettings(BaseModel):
     """What `gate` asks, where no flag says otherwise; shares from 0 to 1."""
 
@@ -62,6 +70,7 @@ class Config(BaseModel):
     tz: str | None = None
     length_is_complete: bool = True
     rules: dict[str, dict[str, Finite]] = Field(default_factory=dict)
+    traffic: Traffic = Field(default_factory=Traffic)
     gate: GateSettings = Field(default_factory=GateSettings)
     origin: str | None = Field(default=None, exclude=True)
 
@@ -119,5 +128,6 @@ def _read(path: Path, content: dict[str, Any]) -> Config:
     try:
         return Config.model_validate(content | {"origin": str(path)})
     except ValidationError as problem:
-        known = [name for name in (*Config.model_fields, *Deadlines.model_fields, *GateSettings.model_fields) if name != "origin"]
+        models = (Config, Deadlines, Traffic, GateSettings)
+        known = [name for model in models for name in model.model_fields if name != "origin"]
         raise ConfigError(f"configuration {path}: " + "; ".join(validation_problems(problem, known)) + ".") from None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from quietburn.ledger.classes import PROBE_AGENTS, traffic_class
 from quietburn.ledger.events import BY_NAME, Kind
 from quietburn.ledger.fields import (
     Value,
@@ -26,8 +27,6 @@ from quietburn.ledger.reasons import FieldFault, LineFault
 from quietburn.ledger.recognise import holds_text
 from quietburn.ledger.sql import any_of, literal, quote
 from quietburn.ledger.times import TimeUnit, only_numbers, seconds_proof, time_checks, time_us
-
-_PROBE_AGENTS = ("kube-probe", "GoogleHC", "ELB-HealthChecker", "Amazon-Route53-Health-Check-Service", "Consul Health Check")
 
 
 @dataclass
@@ -110,7 +109,7 @@ def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
         result.naive_times += checks.naive
         result.time_units = {unit: any_of(predicates) for unit, predicates in checks.units.items()}
         result.prove(checks.proof)
-    _finish(values, keys, result)
+    _finish(values, keys, result, mapping)
     result.prove(*(NoPlaceholder(key) for key in sorted(keys.plain_texts)))
     return result
 
@@ -210,7 +209,7 @@ _USAGE = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_toke
 _TIMINGS = ("latency_ms", "ttft_ms", "upstream_ms")
 
 
-def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion) -> None:
+def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion, mapping: Mapping) -> None:
     """Wrap the columns: invented zeros, parts over wholes, and the two ends of an attempt."""
     have = {name: quote("v_" + name) for name in values}
     final = dict(have)
@@ -218,7 +217,7 @@ def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion) -> N
     _parts_and_wholes(values, final, result)
     _ends(values, final, have, result)
     if "traffic" in final or "user_agent" in final:
-        _traffic(final)
+        _traffic(final, mapping)
     kept = ["line", *([LINE_CHECK] if keys.has_line_check else []), *([ITEM] if keys.has_item else [])]
     result.columns = [*kept, *final]
     made = [f"{result.invented} AS invented"]
@@ -293,13 +292,15 @@ def _ends(values: dict[str, Value], final: dict[str, str], have: dict[str, str],
     final["end_known"] = f"CASE WHEN {start} IS NOT NULL THEN {sane} AND ({end} IS NOT NULL OR ({latency}) IS NOT NULL) END"
 
 
-def _traffic(final: dict[str, str]) -> None:
+def _traffic(final: dict[str, str], mapping: Mapping) -> None:
     label = final.get("traffic", _NO_TEXT)
+    if "traffic" in final:
+        final["traffic"] = label = traffic_class(label, mapping.kept_traffic)
     agent = final.get("user_agent")
     if agent is None:
         return  # then every label is the ledger's own, which the view says
-    probes = ", ".join(literal(name) for name in _PROBE_AGENTS)
-    is_probe = f"COALESCE(trim({agent}) IN ({probes}), FALSE)"
+    probes = ", ".join(literal(name) for name in PROBE_AGENTS)
+    is_probe = f"COALESCE({agent} IN ({probes}), FALSE)"
     final["traffic"] = f"COALESCE({label}, CASE WHEN {is_probe} THEN 'probe' END)"
     # The ledger's own label is not named: the same line would differ with the keys of the lines around it.
     told = final.get("traffic_source", _NO_TEXT)

@@ -66,7 +66,7 @@ COLUMNS: tuple[Column, ...] = (
     _flag("end_known", "whether the end was given or follows from a latency", given=False),
     _text("route", "complete (the generate route), ready, or the raw route"),
     _text("path", "the route as the log writes it, where it names it by a path"),
-    _text("traffic", "user, probe, eval, batch, loadtest or another label"),
+    _text("traffic", "user, probe, eval, batch, canary, loadtest, a configured class, or other"),
     Column("traffic_source", Kind.TEXT, "label, or what it was inferred from", given=False),
     _text("user_agent", "class of the user agent"),
     _text("request_id", "id of what one caller wanted once"),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from quietburn.ledger.classes import agent_class
 from quietburn.ledger.events import BY_NAME, Kind
 from quietburn.ledger.proofs import Proof, Scaled, Within
 from quietburn.ledger.rawcolumns import RawColumns, RawKind
@@ -46,7 +47,7 @@ def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:
     """Return a text; of some columns only a word of it is kept."""
     text = keys.path(key) if name in ("route", "path") else keys.text(key)
     if name == "user_agent":
-        text = f"NULLIF(regexp_extract({text}, '^[A-Za-z][A-Za-z0-9 ._-]*'), '')"
+        text = agent_class(text)
     other = keys.column(RawKind.OTHER, key)
     if name in _CATEGORIES:
         text = _category(text)

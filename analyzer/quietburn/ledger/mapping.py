@@ -186,6 +186,7 @@ class Mapping(_Frozen):
     columns: dict[str, Alternatives]
     assumed: dict[str, StrictFloat] = Field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    traffic_classes: tuple[str, ...] = ()  # beyond the known ones; a label that names neither is `other`
     cannot_tell: dict[str, str] = Field(default_factory=dict)
     log: dict[str, str] = Field(default_factory=dict)  # what to paste into what writes the log to carry a column
     log_frame: LogFrame = LogFrame()
@@ -211,6 +212,12 @@ class Mapping(_Frozen):
                 given = {"value": way.value, "null": way.null}
                 given |= {f"translate.{word}": value for word, value in (way.translate or {}).items()}
                 yield from ((f"columns.{column}.{key}", column, value) for key, value in given.items() if value is not None)
+
+    @property
+    def kept_traffic(self) -> frozenset[str]:
+        """Return the classes of traffic beyond the known ones: those that are listed, and constants of the file."""
+        own = (value for _, column, value in self.constants if column == "traffic")
+        return frozenset((*self.traffic_classes, *(str(value) for value in own)))
 
     @cached_property
     def by_stored_name(self) -> dict[str, tuple[Alternative, ...]]:

@@ -118,7 +118,7 @@ class RawColumns:
         return coalesce(parts)
 
     def path(self, key: str) -> str:
-        """Return the column of the key's text without query and closing slash, since both name the same route."""
+        """Return the column of the key's text without query, fragment and closing slash: all name the same route."""
         text, name = self.text(key), quote(raw_name("path", key))
         self.paths[name] = _without_query(text)
         return name
@@ -147,6 +147,6 @@ def _without_placeholder(text: str) -> str:
 
 
 def _without_query(route: str) -> str:
-    path = f"split_part({route}, '?', 1)"
+    path = f"split_part(split_part({route}, '?', 1), '#', 1)"
     cut = f"CASE WHEN {path} IN ('', '/') THEN NULLIF({path}, '') ELSE rtrim({path}, '/') END"
-    return f"CASE WHEN contains({route}, '?') OR suffix({route}, '/') THEN {cut} ELSE {route} END"
+    return f"CASE WHEN contains({route}, '?') OR contains({route}, '#') OR suffix({route}, '/') THEN {cut} ELSE {route} END"

@@ -273,7 +273,7 @@ def route_of_path(path: Any) -> Any:
     """Return `complete` for a path that generates, whatever stands before it, `ready` for a health check, else the path."""
     if not isinstance(path, str):
         return path
-    plain = path.split("?", 1)[0].rstrip("/")
+    plain = path.split("?", 1)[0].split("#", 1)[0].rstrip("/")
     if plain.endswith(_CHECKS):
         return "ready"
     return "complete" if plain.endswith(_GENERATES) else path
