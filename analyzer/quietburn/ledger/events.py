@@ -78,6 +78,7 @@ COLUMNS: tuple[Column, ...] = (
     _text("reason", "the gate's own reason"),
     _count("status", "HTTP status; NULL when there was no response"),
     _text("error", "what happened instead of, or within, a response"),
+    _text("content_type", "media type of the response's body"),
     _flag("client_closed", "the caller left first"),
     _text("backend", "who did the work"),
     _text("model", "model asked for"),
@@ -113,6 +114,9 @@ COLUMNS: tuple[Column, ...] = (
 )
 
 BY_NAME = {column.name: column for column in COLUMNS}
+
+# What an error field says, in any case, where there was no error.
+NO_ERROR = ("", "-", "0", "false", "none", "null", "ok", "success")
 
 # Source texts that are read only to compute other columns and are dropped in the same step.
 PREFIX_TEXT = "prefix_text"

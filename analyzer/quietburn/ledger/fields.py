@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from quietburn.ledger.classes import agent_class
-from quietburn.ledger.events import BY_NAME, Kind
+from quietburn.ledger.events import BY_NAME, NO_ERROR, Kind
 from quietburn.ledger.proofs import Proof, Scaled, Within
 from quietburn.ledger.rawcolumns import RawColumns, RawKind
 from quietburn.ledger.reasons import FieldFault
@@ -49,10 +49,12 @@ def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:
     if name == "user_agent":
         text = agent_class(text)
     other = keys.column(RawKind.OTHER, key)
+    if name == "content_type":
+        text = f"lower(NULLIF(regexp_extract({text}, '^[A-Za-z]+/[A-Za-z0-9.+-]{{1,60}}'), ''))"
     if name in _CATEGORIES:
         text = _category(text)
     if name == "error":
-        return _error(text, present, other)
+        return _error(text, keys.text(key), present, other)
     if not other:
         # A placeholder is as good as nothing: the next way to the column gets its turn.
         return Value(text, f"({text} IS NOT NULL AND {present})", is_null_if_absent=True)
@@ -65,9 +67,10 @@ _COMMON_WORDS = "'stop', 'length', 'tool_calls', 'end_turn', 'timeout'"  # spare
 _WORD = "[A-Za-z][A-Za-z_.-]{0,39}|[0-9]{1,4}"
 
 
-def _error(text: str, present: str, other: str | None) -> Value:
-    """Return the kind of an error: an object or `true` is one, whatever it says; `false` and 0 are none."""
-    cases = f"WHEN {text} IN ('false', '0') THEN NULL WHEN {text} = 'true' THEN 'unspecified'"
+def _error(text: str, written: str, present: str, other: str | None) -> Value:
+    """Return the kind of an error: an object or `true` is one, whatever it says; words that mean none are none."""
+    none = ", ".join(literal(word) for word in NO_ERROR)
+    cases = f"WHEN lower(trim({written})) IN ({none}) THEN NULL WHEN {text} = 'true' THEN 'unspecified'"
     if other:
         cases = f"WHEN {other} THEN 'unspecified' {cases}"
     said = f"({text} IS NOT NULL OR {other})" if other else f"{text} IS NOT NULL"

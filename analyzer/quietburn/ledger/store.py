@@ -19,7 +19,7 @@ from quietburn.errors import InputError
 from quietburn.ledger.inputs import LedgerFile, opened
 
 FILES_TABLE = "ledger_files"
-STORE_VERSION = 1
+STORE_VERSION = 2  # what a line becomes has changed; events that were stored before would mix two meanings
 HEAD_BYTES = 64 << 10
 TAIL_BYTES = 4 << 10
 _SURE_HEAD = 4 << 10  # a shorter head may be shared by chance; then the place must be the same too
@@ -154,7 +154,10 @@ def is_store(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
     if "quietburn_store" not in tables:
         raise InputError(f"--db {name}: is a DuckDB file of something else; name a new file.")
     if connection.execute("SELECT version FROM quietburn_store").fetchall() != [(STORE_VERSION,)]:
-        raise InputError(f"--db {name}: was written by another version of quietburn; load the ledgers into a new file.")
+        raise InputError(
+            f"--db {name}: was written by another version of quietburn, which read lines into other columns (routes, errors, "
+            "tokens); load the ledgers into a new file."
+        )
     return True
 
 

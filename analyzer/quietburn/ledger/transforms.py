@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from quietburn.ledger.careful import NumberText, Pairs, decode
+from quietburn.ledger.events import NO_ERROR
 from quietburn.limits import epoch_seconds
 
 
@@ -315,7 +316,7 @@ def span_status(http_status: Any, error: Any, code: Any) -> Any:
     """Return a span's HTTP status: its own, or that of its error; 200 where nothing says that it failed."""
     if http_status is not None:
         return http_status
-    if isinstance(error, str) and error.strip() not in _NOTHING:
+    if isinstance(error, str) and not _means_none(error):
         return error if re.fullmatch(r"[1-5][0-9]{2}", error) else None
     return None if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else _number(200)
 
@@ -324,7 +325,11 @@ def status_unless_failed(code: Any, kind: Any, message: Any) -> Any:
     """Return an error's own code; 200 where there is no error at all."""
     if code is not None:
         return code
-    return _number(200) if kind is None and message is None else None
+    return _number(200) if _means_none(kind) and _means_none(message) else None
+
+
+def _means_none(error: Any) -> bool:
+    return error is None or (isinstance(error, str) and error.strip().lower() in NO_ERROR)
 
 
 _IN_MS = {
@@ -349,7 +354,7 @@ def ms_of_unit(value: Any, unit: Any) -> Any:
 
 def span_error(error: Any, code: Any) -> Any:
     """Return what a span says went wrong; `unspecified` where it says only that something did."""
-    if isinstance(error, str) and error.strip() not in _NOTHING:
+    if isinstance(error, str) and not _means_none(error):
         return error
     return "unspecified" if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else None
 
