@@ -22,6 +22,8 @@ from quietburn.report import build
 from quietburn.report.model import Report
 from quietburn.ruleset.load import Value, Values, checked_number, choose, parameter_values, parse_settings, shipped_rules
 from quietburn.ruleset.model import Rule
+from quietburn.samples import request_counts
+from quietburn.share_intervals import share_interval
 from quietburn.timerange import Span
 from quietburn.wording import nearest
 
@@ -106,9 +108,10 @@ def analyzing(
             engine.loader.notes += cpu.notices(label_of(str(request.cpu)))
         rules = [(rule, _values(rule, dialects, request.config, given)) for rule in chosen]
         results = classify(engine, rules, _cannot_tell(engine.loader.mappings), _loggable(engine.loader.mappings))
-        rates = measure_rates(engine, engine.coverage, settings)
-        notices = notices_for(engine, rates, results, settings, zone=request.zone)
-        report = build.report(engine, rates, results, failure_domains(rates), notices)
+        rates = measure_rates(engine, engine.strata, settings)
+        usable = share_interval(request_counts(engine, settings), "usable")
+        notices = notices_for(engine, rates, usable, results, settings, zone=request.zone)
+        report = build.report(engine, rates, usable, results, failure_domains(rates), notices)
         yield Analysis(ledgers, report, engine, settings, rules)
 
 

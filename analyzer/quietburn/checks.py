@@ -26,30 +26,34 @@ def at_most(low: float, high: float, limit: float) -> Outcome:
 
 def judged(
     manner: Manner, name: str, observed: float, estimate: Estimate, limit: float, outcome: Outcome, says: str,
-    needed: int | None, *, good: bool,
+    needed: int | None, *, good: bool, untold: bool = False,
 ) -> CheckReport:
-    """Return a check; an undecided one counts by its point, unless it was told what to count as."""
-    open_ = outcome is Outcome.UNDECIDED
-    if manner.point:
+    """Return a check; an undecided one counts by its point, unless it was told what to count as.
+
+    `untold` says that the limit lies between what is known and what is possible: then no point and no
+    choice settles it, since what is missing is no matter of chance.
+    """
+    open_ = untold or outcome is Outcome.UNDECIDED
+    if untold:
+        outcome, counts = Outcome.UNDECIDED, Verdict.UNDECIDED
+        says += ". What can't be told decides it, so no number of such requests would settle it; log the missing fields"
+    elif manner.point:
         counts = Verdict.PASS if good else Verdict.FAIL
     elif open_:
         counts = manner.undecided or (Verdict.PASS if good else Verdict.UNDECIDED)
+        says += f". {_unsettled(needed)}"
     else:
         counts = Verdict(outcome.value)
-    if open_ and not manner.point:
-        says += f". {_unsettled(needed, estimate, limit)}"
     return CheckReport(
         name=name, outcome=outcome, counts_as=counts, notice=open_ and counts is Verdict.PASS, observed=observed,
         interval95=(estimate.low, estimate.high), limit=limit, requests_to_settle=needed if open_ else None, says=says,
     )
 
 
-def _unsettled(needed: int | None, estimate: Estimate, limit: float) -> str:
+def _unsettled(needed: int | None) -> str:
     if needed is not None:
         return f"The interval holds the limit, so this is not settled; about {needed:,} such requests would settle it"
-    if estimate.point == limit:
-        return "The limit is what was measured, so no number of such requests would settle it"
-    return "Too many requests can't be told for any number of them to settle it; log the missing fields"
+    return "The limit is what was measured, so no number of such requests would settle it"
 
 
 def unmeasured(name: str, says: str, limit: float | None = None) -> CheckReport:

@@ -6,15 +6,16 @@ import numpy as np
 import pyarrow as pa
 
 from quietburn import intervals
-from quietburn.answers import VERDICTS
+from quietburn.answers import NOT_VALID, VERDICTS
+from quietburn.differences import LEAST_JUDGED, difference, refused, uncountable, untold
 from quietburn.engine.base import Engine
 from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.engine.verdicts import CRITERIA, FALSE_SUCCESSES
 from quietburn.errors import UsageError
 from quietburn.intervals import Blocks, Estimate, Floats, Share
 from quietburn.report.model import Report
-from quietburn.report.verdict import ComparisonReport, DifferenceReport, ModelsReport, SideReport, Standing
-from quietburn.report.words import CRITERION, POINTS, amount, signed
+from quietburn.report.verdict import ComparisonReport, DifferenceReport, ModelsReport, SideReport
+from quietburn.report.words import CRITERION, POINTS
 from quietburn.samples import (
     AttemptCounts,
     DeadlineFacts,
@@ -26,8 +27,9 @@ from quietburn.samples import (
     request_counts,
     request_rows,
 )
+from quietburn.share_intervals import CLUSTERS
 
-NEWCOMBE, CLUSTERS, PAIRS = "Newcombe", "bootstrap of five-minute blocks", "Bonett and Price, paired"
+NEWCOMBE, PAIRS = "Newcombe", "Bonett and Price, paired"
 BOOTSTRAP, PAIRED_BOOTSTRAP, RATIO = "bootstrap of requests", "bootstrap of pairs", "linearised ratio"
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _FEWEST_ROWS = 6  # as few as a median's interval needs
@@ -181,7 +183,7 @@ def _verdict_shares(
     for name, label, verdicts in _SHARES:
         shares = (before.requests.share(*verdicts), after.requests.share(*verdicts))
         if "on_time" not in common.both:
-            found.append(_refused(name, label, POINTS, "on time is not measured in both", shares[0].whole, shares[1].whole))
+            found.append(refused(name, label, POINTS, "on time is not measured in both", shares[0].whole, shares[1].whole))
         elif pairs:
             found.append(_paired_share(name, label, verdicts, before, after, pairs))
         else:
@@ -197,20 +199,20 @@ def _share_difference(
     name: str, label: str, shares: tuple[Share, Share], blocks: tuple[Blocks | None, Blocks | None]
 ) -> DifferenceReport:
     before, after = shares
-    if not before.whole or not after.whole:
-        return _refused(name, label, POINTS, "one side has none to count", before.whole, after.whole)
+    if why := uncountable(before, after):
+        return refused(name, label, POINTS, why, before.judged, after.judged)
     estimate, method = _estimate(before, after, blocks)
     plain = intervals.newcombe_bounded(before, after)
     stretch = ((estimate.high - estimate.low) / (plain.high - plain.low)) ** 2
     needed = intervals.requests_to_settle_difference(before, after)
     upward = estimate.point >= 0
-    smallest = intervals.smallest_difference(before, after.whole, upward=upward)
+    smallest = intervals.smallest_difference(before, after.judged, upward=upward)
     if smallest is None:  # there may be no room for it on that side
-        smallest = intervals.smallest_difference(before, after.whole, upward=not upward)
-    return _difference(
-        name, label, POINTS, (before.rate, after.rate), (before.whole, after.whole), estimate, method,
+        smallest = intervals.smallest_difference(before, after.judged, upward=not upward)
+    return difference(
+        name, label, POINTS, (before.rate, after.rate), (before.judged, after.judged), estimate, method,
         smallest=estimate.noise if method == CLUSTERS else smallest,
-        needed=None if needed is None else round(needed * stretch),
+        needed=None if needed is None else round(needed * stretch), left_open=untold(before, after),
     )
 
 
@@ -240,24 +242,37 @@ def _rows(side: Side) -> RequestRows:
 def _paired_share(
     name: str, label: str, verdicts: tuple[str, ...], before: Side, after: Side, pairs: Pairs
 ) -> DifferenceReport:
-    """Compare over pairs that are valid on both sides; who is unknown is what is least kind to each end."""
+    """Compare over pairs that are valid on both sides; who is unknown is what is least kind to each end.
+
+    Levels and difference are those of pairs that are judged on both sides.
+    """
     first, second = _rows(before), _rows(after)
-    wrong = [VERDICTS.index("invalid"), VERDICTS.index("abandoned")]
+    wrong = [VERDICTS.index(name) for name in NOT_VALID]
     kept = ~(np.isin(first.verdict[pairs[0]], wrong) | np.isin(second.verdict[pairs[1]], wrong))
     count = int(kept.sum())
     if not count:
-        return _refused(name, label, POINTS, "no pair is valid on both sides", 0, 0)
+        return refused(name, label, POINTS, "no pair is valid on both sides", 0, 0)
     had, has = (rows.is_verdict(*verdicts)[at][kept] for rows, at in ((first, pairs[0]), (second, pairs[1])))
     might_had, might_have = (
         rows.is_verdict(*verdicts, "unknown")[at][kept] for rows, at in ((first, pairs[0]), (second, pairs[1]))
     )
-    plain = intervals.bonett_price(*_moved(had, has), count)
+    told = (might_had - had + might_have - has) == 0
+    judged = int(told.sum())
+    if judged < LEAST_JUDGED * count:
+        return refused(name, label, POINTS, "of more than half of the pairs it can't be told", judged, judged)
+    plain = intervals.bonett_price(*_moved(had[told], has[told]), judged)
     low, high = (intervals.bonett_price(*_moved(a, b), count) for a, b in ((might_had, has), (had, might_have)))
     estimate = Estimate(plain.point, low.low, high.high)
-    return _difference(
-        name, label, POINTS, (float(had.mean()), float(has.mean())), (count, count), estimate, PAIRS,
-        smallest=estimate.noise, needed=intervals.values_to_settle(estimate, count),
+    return difference(
+        name, label, POINTS, (float(had[told].mean()), float(has[told].mean())), (judged, judged), estimate, PAIRS,
+        smallest=estimate.noise, needed=intervals.values_to_settle(estimate, judged),
+        left_open=untold(*(_share_of(known, most) for known, most in ((had, might_had), (has, might_have)))),
     )
+
+
+def _share_of(known: Floats, most: Floats) -> Share:
+    """Return the share of the pairs that have it for sure, and at most."""
+    return Share(int(known.sum()), len(known), int((most - known).sum()))
 
 
 def _moved(had: Floats, has: Floats) -> tuple[int, int]:
@@ -272,7 +287,7 @@ def _amounts(before: Side, after: Side, common: Common, pairs: Pairs | None) -> 
         _tokens("tokens_per_usable", "tokens per usable answer", before, after, pairs, per_usable=True)
         if "on_time" in common.both
         # Usable without on time is another thing; its price would be no answer to the question.
-        else _refused("tokens_per_usable", "tokens per usable answer", "tokens", "on time is not measured on both sides", 0, 0)
+        else refused("tokens_per_usable", "tokens per usable answer", "tokens", "on time is not measured on both sides", 0, 0)
     )
     return [
         *(_latency(name, q, before, after, pairs) for name, q in _QUANTILES.items()),
@@ -292,11 +307,11 @@ def _latency(name: str, q: float, before: Side, after: Side, pairs: Pairs | None
     label, fewest = f"latency {name} of answers", intervals.fewest_for_quantile(q)
     if min(len(first), len(second)) < fewest:
         why = f"needs at least {fewest} on each side; there are {len(first):,} and {len(second):,}"
-        return _refused(f"latency_{name}_ms", label, "ms", why, len(first), len(second))
+        return refused(f"latency_{name}_ms", label, "ms", why, len(first), len(second))
     middle = pairs is not None and q == 0.5
     estimate = intervals.quantile_interval(second - first, q) if middle else intervals.quantile_difference(first, second, q)
     values = (float(np.quantile(first, q)), float(np.quantile(second, q)))
-    return _difference(
+    return difference(
         f"latency_{name}_ms", f"{label}, of the pairs' differences" if middle else label, "ms", values,
         (len(first), len(second)), estimate, PAIRED_BOOTSTRAP if middle else BOOTSTRAP,
         smallest=estimate.noise, needed=intervals.values_to_settle(estimate, min(len(first), len(second))),
@@ -317,14 +332,14 @@ def _tokens(
     counts = (len(amounts[0]), len(amounts[1]))
     if refusal or min(counts) < _FEWEST_ROWS:
         why = refusal or f"needs at least {_FEWEST_ROWS} requests on each side"
-        return _refused(name, label, "tokens", why, *counts)
+        return refused(name, label, "tokens", why, *counts)
     if min(float(per[0].sum()), float(per[1].sum())) == 0:
-        return _refused(name, label, "tokens", "one side has no usable answer", *counts)
+        return refused(name, label, "tokens", "one side has no usable answer", *counts)
     # What probes spent is part of an answer's price, but of no request's.
     besides = [0.0 if pairs or not per_usable else rows.besides_tokens for rows in sides]
     first, second = (intervals.ratio(a, p, b) for a, p, b in zip(amounts, per, besides, strict=True))
     estimate = intervals.ratio_difference(first, second)
-    return _difference(
+    return difference(
         name, label, "tokens", (first.value, second.value), counts, estimate, RATIO,
         smallest=estimate.noise, needed=intervals.values_to_settle(estimate, min(counts)),
     )
@@ -335,38 +350,6 @@ def _no_tokens(sides: tuple[RequestRows, RequestRows]) -> str | None:
     if min(first, second) < _LEAST_TOKENS_COVERAGE or abs(first - second) > _CLOSE_COVERAGE:
         return f"{first:.0%} and {second:.0%} of the 2xx attempts say their tokens"
     return None
-
-
-# Verdicts in words
-
-
-def _refused(name: str, label: str, unit: str, why: str, before: int, after: int) -> DifferenceReport:
-    return DifferenceReport(
-        name=name, label=label, unit=unit, before=None, after=None, before_count=before, after_count=after, difference=None,
-        interval95=None, noise=None, verdict=Standing.REFUSED, method=None, smallest_shown=None, requests_to_settle=None,
-        says=f"not compared: {why}",
-    )
-
-
-def _difference(
-    name: str, label: str, unit: str, values: tuple[float, float], counts: tuple[int, int], estimate: Estimate, method: str,
-    *, smallest: float | None, needed: int | None,
-) -> DifferenceReport:
-    real = estimate.settled()
-    return DifferenceReport(
-        name=name, label=label, unit=unit, before=values[0], after=values[1], before_count=counts[0], after_count=counts[1],
-        difference=estimate.point, interval95=(estimate.low, estimate.high), noise=estimate.noise,
-        verdict=Standing.DIFFERENCE if real else Standing.NOISE, method=method, smallest_shown=smallest or None,
-        requests_to_settle=None if real else needed, says=difference_words(estimate, unit),
-    )
-
-
-def difference_words(estimate: Estimate, unit: str) -> str:
-    """Return a difference with its interval, or the refusal of one whose interval contains 0."""
-    if estimate.settled():
-        low, high = signed(estimate.low, unit).removesuffix(f" {unit}"), signed(estimate.high, unit)
-        return f"{signed(estimate.point, unit)} [{low} to {high}]"
-    return f"not a measurement: {signed(estimate.point, unit)} against a noise of ±{amount(estimate.noise, unit)}"
 
 
 def _notices(
@@ -381,7 +364,7 @@ def _notices(
         )
     if before.deadline != after.deadline:
         notices.append("The deadlines differ, and with them what is late.")
-    if not all(difference.method == CLUSTERS for difference in found if difference.name == "usable_rate"):
+    if not all(each.method == CLUSTERS for each in found if each.name == "usable_rate"):
         notices.append("The intervals take requests as independent; requests in a burst are not, so they are optimistic.")
     return notices
 

@@ -8,7 +8,6 @@ from quietburn.acceptance import ADVICE, acceptance_checks
 from quietburn.answers import VERDICTS
 from quietburn.checks import Manner, at_least, at_most, judged, unmeasured
 from quietburn.compare import (
-    CLUSTERS,
     Common,
     Side,
     changed_models,
@@ -18,13 +17,13 @@ from quietburn.compare import (
 )
 from quietburn.engine.verdicts import FALSE_SUCCESSES
 from quietburn.errors import ExitStatus, UsageError
-from quietburn.intervals import Clustered, Estimate
-from quietburn.report.model import Report
+from quietburn.intervals import Estimate, Share
+from quietburn.report.build import interval_report
+from quietburn.report.model import AnswersReport, Report
 from quietburn.report.verdict import (
     CheckReport,
     GateReport,
     GateThreshold,
-    IntervalReport,
     NotUsable,
     Outcome,
     RuleReport,
@@ -32,10 +31,13 @@ from quietburn.report.verdict import (
 )
 from quietburn.report.words import CRITERION, POINTS, amount, counted, interval, percent, signed
 from quietburn.samples import AcceptanceFacts
+from quietburn.share_intervals import Interval, method_words, share_interval
 
 DEFAULT_INVALID_RISE = 0.01
 _EXIT = {Verdict.PASS: ExitStatus.DONE, Verdict.FAIL: ExitStatus.FINDINGS, Verdict.UNDECIDED: ExitStatus.UNDECIDED}
 _QUARANTINE = "max_quarantined"
+LEAST_COVERAGE = 0.5
+LEAST_STRATUM = 0.1  # a part of the answers that is smaller is not asked by itself
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,13 @@ def decide(
     refuse_empty(asked, has_baseline=baseline is not None)
     checks = [*_checks(asked, now, baseline), *(acceptance_checks(acceptance) if asked.acceptance and acceptance else ())]
     verdict = _verdict(checks)
-    usable = _usable_interval(now)
+    usable = None if _cannot_measure(now) else share_interval(now.requests, "usable")
     return GateReport(
         verdict=verdict,
         exit_status=_EXIT[verdict],
         checks=checks,
         ledger=now.told,
-        usable_interval=usable,
+        usable_interval=interval_report(usable) if usable else None,
         not_usable=_not_usable(now.report),
         baseline=baseline.side.told if baseline else None,
         differences=gate_differences(baseline.side, baseline.now, baseline.common) if baseline else [],
@@ -168,68 +170,97 @@ def _reading(asked: Asked, now: Side, baseline: Baseline | None) -> Iterator[Che
 
 
 def _required(name: str, report: Report) -> CheckReport:
+    """Ask that a criterion can be told: for half of the 2xx answers, and of each large part of them that is logged alike."""
     criterion = report.rates.criteria[name]
-    words = f"{CRITERION[name]} can be told for {percent(criterion.coverage)} of the 2xx attempts"
+    lacking = [_stratum(a, name) for a in report.rates.answers if _lacks(a, name, report.rates.answers)]
+    good = criterion.measured and not lacking
+    words = f"{CRITERION[name]} can be told for {percent(criterion.coverage)} of the 2xx answers"
     if criterion.coverage is None:
-        words = f"there is no 2xx attempt, so nothing hangs on {CRITERION[name]}"
+        words = f"there is no 2xx answer, so nothing hangs on {CRITERION[name]}"
+    where = f"; of those that are {', '.join(lacking)}" if lacking else ""
     return CheckReport(
-        name=f"require_{name}", outcome=Outcome.PASS if criterion.measured else Outcome.FAIL,
-        counts_as=Verdict.PASS if criterion.measured else Verdict.FAIL, notice=False, observed=criterion.coverage,
-        interval95=None, limit=0.5, requests_to_settle=None,
-        says=words if criterion.measured else f"{words}; it is required, so half must say it: has a field gone from the log?",
+        name=f"require_{name}", outcome=Outcome.PASS if good else Outcome.FAIL,
+        counts_as=Verdict.PASS if good else Verdict.FAIL, notice=False, observed=criterion.coverage,
+        interval95=None, limit=LEAST_COVERAGE, requests_to_settle=None,
+        says=words if good else f"{words}{where}. It is required, so half must tell it: has a field gone from the log?",
     )
+
+
+def _lacks(answers: AnswersReport, name: str, every: list[AnswersReport]) -> bool:
+    is_large = answers.answered >= LEAST_STRATUM * sum(other.answered for other in every)
+    return is_large and not answers.criteria[name].measured
+
+
+def _stratum(answers: AnswersReport, name: str) -> str:
+    streamed = {True: "streamed", False: "not streamed", None: "not known to be streamed or not"}[answers.stream]
+    return f"{answers.dialect}, {streamed}: for {percent(answers.criteria[name].coverage)} of {answers.answered:,}"
 
 
 # The three-way test
 
 
 def _min_usable(asked: Asked, limit: float, now: Side) -> CheckReport:
-    if problem := _cannot_measure(now):
-        return unmeasured("min_usable", problem, limit)
+    found = share_interval(now.requests, "usable")
+    problem = _cannot_measure(now)
+    if problem or found is None:
+        return unmeasured("min_usable", problem or "no request can be judged", limit)
     share = now.requests.share("usable")
-    estimate, clustered = _own_interval(now, "usable")
-    says = (
-        f"usable rate {percent(share.rate)} {_range(estimate)} of {share.whole:,} valid requests; "
-        f"at least {percent(limit)} is asked"
+    says = f"usable rate {_share_words(share, found)}; at least {percent(limit)} is asked"
+    untold = share.least < limit <= share.most
+    outcome = at_least(found.estimate.low, found.estimate.high, limit)
+    needed = intervals.requests_to_settle(share, limit, found.effect)
+    return judged(
+        asked.manner, "min_usable", share.rate, found.estimate, limit, outcome, says, needed,
+        good=share.rate >= limit, untold=untold,
     )
-    outcome = at_least(estimate.low, estimate.high, limit)
-    needed = intervals.requests_to_settle(share, limit, _effect(estimate, clustered))
-    return judged(asked.manner, "min_usable", share.rate, estimate, limit, outcome, says, needed, good=share.rate >= limit)
 
 
 def _max_gap(asked: Asked, limit: float, now: Side) -> CheckReport:
-    if problem := _cannot_measure(now):
-        return unmeasured("max_gap", problem, limit)
+    found = share_interval(now.requests, *FALSE_SUCCESSES)
+    problem = _cannot_measure(now)
+    if problem or found is None:
+        return unmeasured("max_gap", problem or "no request can be judged", limit)
     share = now.requests.share(*FALSE_SUCCESSES)
-    estimate, clustered = _own_interval(now, *FALSE_SUCCESSES)
-    # Who is unknown counts against the ledger here as it does in the usable rate.
-    more = f", {percent(share.most)} with those that can't be told," if share.unknown else ""
-    says = (
-        f"false-success share {percent(share.rate)}{more} {_range(estimate)} of {share.whole:,} valid requests; "
-        f"at most {percent(limit)} is allowed"
+    says = f"false-success share {_share_words(share, found)}; at most {percent(limit)} is allowed"
+    untold = share.least <= limit < share.most
+    outcome = at_most(found.estimate.low, found.estimate.high, limit)
+    needed = intervals.requests_to_settle(share, limit, found.effect)
+    return judged(
+        asked.manner, "max_gap", share.rate, found.estimate, limit, outcome, says, needed,
+        good=share.rate <= limit, untold=untold,
     )
-    outcome = at_most(estimate.low, estimate.high, limit)
-    needed = intervals.requests_to_settle(share, limit, _effect(estimate, clustered))
-    return judged(asked.manner, "max_gap", share.rate, estimate, limit, outcome, says, needed, good=share.most <= limit)
+
+
+def _share_words(share: Share, found: Interval) -> str:
+    untold = (
+        f" ({share.unknown:,} of {share.whole:,} can't be told: between {percent(share.least)} and "
+        f"{percent(share.most)} of all)" if share.unknown else ""
+    )
+    around = interval((found.estimate.low, found.estimate.high))
+    return f"{percent(share.rate)} {around} of {counted(share.judged, 'judged request')}{untold}"
 
 
 def _max_drop(asked: Asked, limit: float, baseline: Baseline) -> CheckReport:
     if "on_time" not in baseline.common.both:
         return unmeasured("max_drop", "on time is not measured in both ledgers, so their usable rates can't be compared", limit)
     sides = {"baseline": baseline.side, "ledger": baseline.now}
-    problems = [f"{name}: {problem}" for name, side in sides.items() if (problem := _no_valid(side))]
+    problems = [f"{name}: {problem}" for name, side in sides.items() if (problem := _too_few(side))]
     if problems:
         return unmeasured("max_drop", "; ".join(problems), limit)
     # A drop is the difference turned round: what the baseline had more.
     estimate, _ = share_estimate(baseline.now, baseline.side, "usable")
     before, after = (side.requests.share("usable") for side in (baseline.side, baseline.now))
     says = (
-        f"usable rate {percent(after.rate)} of {after.whole:,} against {percent(before.rate)} of {before.whole:,} "
+        f"usable rate {percent(after.rate)} of {after.judged:,} against {percent(before.rate)} of {before.judged:,} "
         f"in the baseline: {_change(estimate, 'drop')}; at most {amount(limit, POINTS)} is allowed"
     )
     needed = intervals.requests_to_settle_difference(after, before, limit)
     outcome = at_most(estimate.low, estimate.high, limit)
-    return judged(asked.manner, "max_drop", estimate.point, estimate, limit, outcome, says, needed, good=estimate.point <= limit)
+    untold = before.least - after.most <= limit < before.most - after.least
+    return judged(
+        asked.manner, "max_drop", estimate.point, estimate, limit, outcome, says, needed,
+        good=estimate.point <= limit, untold=untold,
+    )
 
 
 def _max_invalid_rise(asked: Asked, limit: float, now: Side, before: Side) -> CheckReport:
@@ -250,42 +281,20 @@ def _max_invalid_rise(asked: Asked, limit: float, now: Side, before: Side) -> Ch
 def _cannot_measure(side: Side) -> str | None:
     if not side.report.rates.criteria["on_time"].measured:
         return (
-            "nobody can say which answers were in time: log deadline_ms and latency_ms (or start and end), "
+            "of most answers nobody can say whether they were in time: log deadline_ms and latency_ms (or start and end), "
             "or configure deadline_ms"
         )
-    return _no_valid(side)
+    return _too_few(side)
 
 
-def _no_valid(side: Side) -> str | None:
-    return None if side.requests.valid else "there is no valid request to judge"
-
-
-def _own_interval(side: Side, *names: str) -> tuple[Estimate, Clustered | None]:
-    """Return the wider of Wilson's and the blocks' interval, and the blocks' where there are enough of them."""
-    plain = intervals.wilson_bounded(side.requests.share(*names))
-    blocks = side.requests.blocks(*names)
-    clustered = intervals.cluster_interval(blocks) if blocks else None
-    return intervals.wider(plain, clustered.estimate if clustered else None), clustered
-
-
-def _effect(chosen: Estimate, clustered: Clustered | None) -> float:
-    """Return the design effect of the interval chosen; Wilson's is 1."""
-    return clustered.design_effect or 1.0 if clustered and chosen is clustered.estimate else 1.0
-
-
-def _usable_interval(side: Side) -> IntervalReport | None:
-    if _cannot_measure(side):
-        return None
-    chosen, clustered = _own_interval(side, "usable")
-    blocks = side.requests.blocks("usable")
-    return IntervalReport(
-        low=chosen.low, high=chosen.high, method=CLUSTERS if clustered and chosen is clustered.estimate else "Wilson",
-        blocks=len(blocks) if blocks else 0, design_effect=clustered.design_effect if clustered else None,
-    )
-
-
-def _range(estimate: Estimate) -> str:
-    return interval((estimate.low, estimate.high))
+def _too_few(side: Side) -> str | None:
+    """Return why no rate over the judged requests of a side can be stated; None where it can."""
+    share = side.requests.share("usable")
+    if not share.whole:
+        return "there is no valid request to judge"
+    if share.judged < LEAST_COVERAGE * share.whole:
+        return f"of {share.unknown:,} of {counted(share.whole, 'valid request')} it can't be told what they got, more than half"
+    return None
 
 
 def _change(estimate: Estimate, word: str) -> str:
@@ -329,22 +338,12 @@ def rule_outcomes(report: Report) -> list[RuleReport]:
     return sorted(rules, key=lambda rule: rule.rule)
 
 
-def _interval_words(usable: IntervalReport) -> str:
-    if usable.blocks < intervals.FEWEST_BLOCKS:
-        return (
-            f"The interval is {usable.method}'s and takes requests as independent, so it is optimistic in a burst "
-            f"({counted(usable.blocks, 'block')} of five minutes; from {intervals.FEWEST_BLOCKS} on they would be resampled)."
-        )
-    effect = "" if usable.design_effect is None else f", design effect {usable.design_effect:.1f}"
-    return f"The interval is the wider of two: {usable.method} ({usable.blocks:,} blocks of five minutes{effect})."
-
-
-def _notices(asked: Asked, usable: IntervalReport | None, baseline: Baseline | None, checks: list[CheckReport]) -> list[str]:
+def _notices(asked: Asked, usable: Interval | None, baseline: Baseline | None, checks: list[CheckReport]) -> list[str]:
     notices = [f"{check.name} passes by its number; its interval doesn't decide it." for check in checks if check.notice]
     if asked.manner.point:
         notices.append("--point: the numbers were compared plainly, whatever their uncertainty.")
     if usable:
-        notices.append(_interval_words(usable))
+        notices.append(method_words(usable))
     if baseline:
         notices += criteria_notices(baseline.common)
         if asked.max_drop is None:

@@ -41,21 +41,36 @@ class Estimate(NamedTuple):
 
 
 class Share(NamedTuple):
-    """`part` of `whole`, of which `unknown` more may belong to the part."""
+    """`part` of `whole`, of which `unknown` more may belong to the part; the others are judged."""
 
     part: int
     whole: int
     unknown: int = 0
 
     @property
+    def judged(self) -> int:
+        """Return how many are known to belong to the part or not."""
+        return self.whole - self.unknown
+
+    @property
     def rate(self) -> float:
-        """Return the known part's share. Needs whole > 0."""
+        """Return the part's share of the judged ones. Needs judged > 0."""
+        return self.part / self.judged
+
+    @property
+    def least(self) -> float:
+        """Return the share if no unknown one belonged to the part. Needs whole > 0."""
         return self.part / self.whole
 
     @property
     def most(self) -> float:
         """Return the share if every unknown one belonged to the part. Needs whole > 0."""
         return (self.part + self.unknown) / self.whole
+
+    @property
+    def without_unknown(self) -> "Share":
+        """Return the share of the judged ones alone."""
+        return Share(self.part, self.judged)
 
 
 def wilson(successes: float, total: float) -> tuple[float, float]:
@@ -75,7 +90,7 @@ def wilson(successes: float, total: float) -> tuple[float, float]:
 
 
 def wilson_bounded(share: Share) -> Estimate:
-    """Return a share with Wilson's lower end at its known part and the upper one with all unknown in it."""
+    """Return a share of the judged with Wilson's ends at what it can be at least and at most, over all."""
     return Estimate(
         share.rate, wilson(share.part, share.whole)[0], wilson(share.part + share.unknown, share.whole)[1]
     )
@@ -255,7 +270,7 @@ def cluster_interval(blocks: Blocks, seed: int = _SEED) -> Clustered | None:
     known, most = _drawn_shares(blocks, np.random.default_rng(seed))
     tail = _expanded_tail(len(blocks))
     share = blocks.share
-    independent = share.rate * (1 - share.rate) / share.whole
+    independent = share.least * (1 - share.least) / share.whole
     spread = float(np.var(known)) * len(blocks) / (len(blocks) - 1)
     estimate = Estimate(share.rate, float(np.quantile(known, tail)), float(np.quantile(most, 1 - tail)))
     return Clustered(estimate, spread / independent if independent > 0 else None)
@@ -312,9 +327,9 @@ def requests_to_settle(share: Share, limit: float, design_effect: float = 1.0) -
     what is possible. Origin: Wilson's interval inverts the score test, so it leaves p0 outside
     from n = z² p0 (1 - p0) / (p - p0)² on; times the design effect (Kish 1965).
     """
-    if share.rate <= limit <= share.most:
+    if share.least <= limit <= share.most:
         return None
-    nearest = share.rate if limit < share.rate else share.most
+    nearest = share.least if limit < share.least else share.most
     needed = Z95 * Z95 * limit * (1 - limit) / (nearest - limit) ** 2 * max(design_effect, 1.0)
     return _whole_number(needed)
 
@@ -326,8 +341,8 @@ def requests_to_settle_difference(before: Share, after: Share, limit: float = 0.
     """
 
     def settled(n: float) -> bool:
-        low = newcombe((before.most * n, n), (after.rate * n, n)).low
-        high = newcombe((before.rate * n, n), (after.most * n, n)).high
+        low = newcombe((before.most * n, n), (after.least * n, n)).low
+        high = newcombe((before.least * n, n), (after.most * n, n)).high
         return not low <= limit <= high
 
     return _least(settled)
@@ -350,7 +365,7 @@ def smallest_difference(before: Share, whole: int, *, upward: bool) -> float | N
 
     def shown(d: float) -> bool:
         p = min(1.0, max(0.0, before.rate + sign * d))
-        return newcombe((before.part, before.whole), (p * whole, whole)).settled()
+        return newcombe((before.part, before.judged), (p * whole, whole)).settled()
 
     if room <= 0 or not shown(room):
         return None

@@ -9,6 +9,7 @@ from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.settings import Settings
 from quietburn.limits import MINUTE_US
 from quietburn.samples import Patience, patience
+from quietburn.share_intervals import Interval, method_words
 from quietburn.timerange import iso
 
 _CLOCK_SKEW_US = 5 * MINUTE_US
@@ -18,13 +19,16 @@ _ENOUGH_FOR_P99 = 100  # with fewer attempts the slowest of a hundred may not be
 
 
 def notices_for(
-    engine: DuckEngine, rates: Rates, results: Iterable[RuleResult], settings: Settings, *, zone: str | None
+    engine: DuckEngine, rates: Rates, usable: Interval | None, results: Iterable[RuleResult], settings: Settings,
+    *, zone: str | None,
 ) -> list[str]:
-    """Return the notices of a run; `zone` is the zone that was given for times that name none."""
+    """Return the notices of a run; `usable` is the usable rate's interval, `zone` that of times that name none."""
     found = [*engine.loader.notes, *_of_times(engine, zone), *_of_deadlines(engine, rates, settings)]
     if engine.carries("deadline_ms"):
         found += _of_patience(patience(engine, settings))
     found += _of_rates(rates)
+    if usable and rates.is_measured:
+        found.append(method_words(usable))
     found += _of_lines(engine)
     if any(result.outcome is Outcome.ERRORED for result in results):
         found.append("Some rules failed: they found neither something nor nothing.")
@@ -48,6 +52,12 @@ def _of_lines(engine: DuckEngine) -> Iterator[str]:
     invented = sum(counts.invented for counts in engine.files)
     if invented:
         yield f"{invented:,} failed attempts report a time of 0; what they say of their usage and timings is not used."
+    unreadable = engine.unreadable("status")
+    if unreadable:
+        yield (
+            f"status: {unreadable.count:,} values can't be read (the first in {unreadable.file}:{unreadable.line}), so whether "
+            "these attempts were answered is known only where an error, a refusal or the caller's leaving tells it."
+        )
     nuls = sum(counts.leading_nuls for counts in engine.files)
     if nuls:
         yield f"Leading NUL bytes were skipped in {nuls:,} lines (a log truncated in place)."
@@ -63,8 +73,8 @@ def _of_deadlines(engine: DuckEngine, rates: Rates, settings: Settings) -> Itera
             yield f"No line of this ledger is one{where} ({default.origin}): that deadline is used nowhere.{named}"
     if rates.requests and not rates.criteria["on_time"].measured:
         yield (
-            "Nobody can say which answers were in time: log deadline_ms and latency_ms (or start and end), "
-            "or configure deadline_ms. No request is called usable until then."
+            "Of most answers nobody can say whether they were in time: log deadline_ms and latency_ms (or start and end), "
+            "or configure deadline_ms. Until then there is no usable rate."
         )
 
 
@@ -88,7 +98,10 @@ def _of_rates(rates: Rates) -> Iterator[str]:
         yield f"{rates.unlabelled:,} of {rates.attempts:,} attempts carry no traffic label; they count as users."
     if rates.length_limited:
         yield f"{rates.length_limited:,} answers ended at a length limit; they count as complete."
-    if rates.requests and rates.usable_rate_interval95 is not None:
-        yield "The interval takes requests as independent; requests in a burst are not, so it is optimistic."
+    if rates.not_an_answer:
+        yield (
+            f"{rates.not_an_answer:,} answers are web pages (content type text/html), such as a login or an error page. "
+            "No answer of this API is one, so they count as empty (not_an_answer)."
+        )
     if any(rates.attempts_by_traffic) and rates.criteria["on_time"].measured and rates.requests:
         yield "The gateway's clock misses the way from and to the caller; on time is optimistic by as much."

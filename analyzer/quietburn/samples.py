@@ -11,7 +11,7 @@ import pyarrow as pa
 from quietburn.answers import NOT_VALID, VERDICTS
 from quietburn.engine.base import Engine
 from quietburn.engine.settings import Settings, request_within
-from quietburn.engine.verdicts import DECIDING_FIRST, met, missed_by, not_missed, rank_of
+from quietburn.engine.verdicts import DECIDING_FIRST, answered_verdict, rank_of
 from quietburn.intervals import Blocks, Counts, Floats, Share
 
 BLOCK_US = 300_000_000  # five minutes
@@ -55,21 +55,22 @@ class RequestCounts:
 
 @dataclass(frozen=True)
 class AttemptCounts:
-    """Attempts at the generate route and those answered 2xx, over five-minute blocks of their end."""
+    """Attempts at the generate route, those answered 2xx, and those of unknown outcome, over five-minute blocks of their end."""
 
     attempts: Counts
     successes: Counts
+    unknown: Counts
     timed: bool
 
     @property
     def share(self) -> Share:
         """Return the share of attempts that were answered 2xx."""
-        return Share(int(self.successes.sum()), int(self.attempts.sum()))
+        return Share(int(self.successes.sum()), int(self.attempts.sum()), int(self.unknown.sum()))
 
     @property
     def blocks(self) -> Blocks | None:
         """Return the same by block; None without times."""
-        return Blocks(self.successes, np.zeros_like(self.successes), self.attempts) if self.timed else None
+        return Blocks(self.successes, self.unknown, self.attempts) if self.timed else None
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,14 @@ def attempt_counts(engine: Engine) -> AttemptCounts:
     """Return attempts and 2xx attempts at the generate route by block."""
     rows = engine.select(
         f"SELECT ts_us // {BLOCK_US} AS block, count(*) AS attempts, "
-        "sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes "
+        "sum(CASE WHEN status BETWEEN 200 AND 299 THEN 1 ELSE 0 END) AS successes, "
+        "sum(CASE WHEN outcome_known THEN 0 ELSE 1 END) AS unknown "
         "FROM events WHERE is_attempt GROUP BY block ORDER BY block"
     )
-    return AttemptCounts(_counts(rows, "attempts"), _counts(rows, "successes"), rows.column("block").null_count == 0)
+    return AttemptCounts(
+        attempts=_counts(rows, "attempts"), successes=_counts(rows, "successes"), unknown=_counts(rows, "unknown"),
+        timed=rows.column("block").null_count == 0,
+    )
 
 
 def request_rows(
@@ -278,16 +283,17 @@ _RETRIED = f"""
 """
 
 
+# Of a 2xx whose caller left early no criterion decides.
+_GONE = "(caller_left AND NOT gave_up AND attempt_verdict IN ('abandoned', 'unknown'))"
+
+
 def _requests(settings: Settings, criteria: frozenset[str] | None) -> str:
     """Return the SELECT of one row a request: its deciding attempt."""
     mine = request_within(settings)
     if criteria is None:
         return f"SELECT * FROM all_events WHERE decides AND {mine}"
     # As the verdicts were made, with fewer questions: a criterion left out is neither yes nor no.
-    again = (
-        f"CASE WHEN is_2xx AND {not_missed(criteria)} THEN CASE WHEN {met(criteria)} THEN 'usable' ELSE 'unknown' END "
-        f"WHEN NOT is_2xx OR attempt_verdict = 'abandoned' THEN attempt_verdict ELSE {missed_by(criteria)} END"
-    )
+    again = f"CASE WHEN NOT is_2xx OR {_GONE} THEN attempt_verdict ELSE {answered_verdict(criteria)} END"
     columns = (
         "row_id, request_key, request_id, request_started_us, request_start_known, end_known, ts_us, latency_ms, "
         "is_2xx, of_request, tokens"

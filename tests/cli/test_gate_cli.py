@@ -26,14 +26,14 @@ PASSED = (
     """\
 quietburn gate: passed
 
-  success rate     100.0 %   8 of 8 attempts (what a dashboard shows)
-  usable rate      100.0 % [67.6 % to 100.0 %]   8 of 8 valid requests; usable here means: on time, non-empty.
-                   Not measured: complete (0.0 % known)
+  success rate     100.0 %   8 of 8 attempts answered 2xx (what a dashboard shows)
+  usable rate      100.0 % [67.6 % to 100.0 %]   8 of 8 judged requests; usable means on time, complete and
+                   non-empty; complete can't be told for 8 of them
   deadline         1,000 ms, from the ledger
 
   Checks
-    pass           min_usable: usable rate 100.0 % [67.6 % to 100.0 %] of 8 valid requests; at least 60.0 % is
-                   asked
+    pass           min_usable: usable rate 100.0 % [67.6 % to 100.0 %] of 8 judged requests; at least 60.0 %
+                   is asked
 
 """
     + THRESHOLDS.format(limit="60.0 %")
@@ -45,14 +45,14 @@ FAILED = (
     """\
 quietburn gate: failed
 
-  success rate     100.0 %   8 of 8 attempts (what a dashboard shows)
-  usable rate      0.0 % [0.0 % to 32.4 %]   0 of 8 valid requests; usable here means: on time, non-empty. Not
-                   measured: complete (0.0 % known)
+  success rate     100.0 %   8 of 8 attempts answered 2xx (what a dashboard shows)
+  usable rate      0.0 % [0.0 % to 32.4 %]   0 of 8 judged requests; usable means on time, complete and
+                   non-empty
   not usable       late 8 (100.0 %)
   deadline         1,000 ms, from the ledger
 
   Checks
-    fail           min_usable: usable rate 0.0 % [0.0 % to 32.4 %] of 8 valid requests; at least 60.0 % is
+    fail           min_usable: usable rate 0.0 % [0.0 % to 32.4 %] of 8 judged requests; at least 60.0 % is
                    asked
 
 """
@@ -65,14 +65,14 @@ UNDECIDED = (
     """\
 quietburn gate: undecided
 
-  success rate     100.0 %   8 of 8 attempts (what a dashboard shows)
-  usable rate      87.5 % [52.9 % to 97.8 %]   7 of 8 valid requests; usable here means: on time, non-empty.
-                   Not measured: complete (0.0 % known)
+  success rate     100.0 %   8 of 8 attempts answered 2xx (what a dashboard shows)
+  usable rate      87.5 % [52.9 % to 97.8 %]   7 of 8 judged requests; usable means on time, complete and
+                   non-empty; complete can't be told for 7 of them
   not usable       late 1 (12.5 %)
   deadline         1,000 ms, from the ledger
 
   Checks
-    undecided      min_usable: usable rate 87.5 % [52.9 % to 97.8 %] of 8 valid requests; at least 90.0 % is
+    undecided      min_usable: usable rate 87.5 % [52.9 % to 97.8 %] of 8 judged requests; at least 90.0 % is
                    asked. The interval holds the limit, so this is not settled; about 554 such requests would
                    settle it
 
@@ -164,7 +164,9 @@ def test_deleting_finish_reason_cannot_turn_a_failing_gate_into_a_passing_one(tm
     assert run(tmp_path, "gate", "silent.jsonl", "--min-usable", "90%").status == 0  # nothing speaks against them any more
     done = run(tmp_path, "gate", "silent.jsonl", *asked)
     assert done.status == 1
-    assert "complete can be told for 0.0 % of the 2xx attempts; it is required" in " ".join(done.out.split())
+    said = " ".join(done.out.split())
+    assert "complete can be told for 0.0 % of the 2xx answers" in said
+    assert "It is required, so half must tell it" in said
 
 
 def test_a_deploy_that_turns_a_tenth_of_the_calls_into_401_is_stopped(tmp_path: Path) -> None:
@@ -183,7 +185,7 @@ def test_a_ledger_that_cannot_say_what_was_in_time_never_passes(tmp_path: Path) 
     for extra in ([], ["--undecided", "pass"], ["--point"]):
         done = run(tmp_path, "gate", "night.jsonl", "--min-usable", "1%", *extra)
         assert done.status == 3
-        assert "nobody can say which answers were in time" in done.out
+        assert "nobody can say whether they were in time" in " ".join(done.out.split())
 
 
 def test_too_many_refused_lines_are_status_3(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_32_unbounded_callers_are_all_answered_and_one_in_time(tmp_path: Path) -
     assert late["p50_overrun_ms"] == pytest.approx(360)  # the 16th of 60, 80, ... 660 ms
     assert found["success-hides-outage"]["observed"]["usable_rate"] == 0.03125
     assert "  Success rate     100.0 %   32 of 32 attempts answered 2xx (what a dashboard shows)\n" in text.out
-    assert "  Usable rate        3.1 %   1 of 32 valid requests got a usable answer [0.6 % to 15.7 %]\n" in text.out
+    assert "  Usable rate        3.1 %   1 of 32 judged requests [0.6 % to 15.7 %]\n" in text.out
 
 
 def test_an_answer_at_the_deadline_is_in_time_and_one_past_it_is_late(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_an_answer_at_the_deadline_is_in_time_and_one_past_it_is_late(tmp_path: 
     )
     rates = report["rates"]
     assert (rates["requests"], rates["usable"], rates["unknown"], rates["verdicts"]["late"]) == (6, 2, 1, 3)
-    assert rates["usable_rate"] == pytest.approx(2 / 6)
+    assert (rates["judged"], rates["usable_rate"]) == (5, pytest.approx(2 / 5))
     assert rates["usable_rate_bounds"] == [pytest.approx(2 / 6), pytest.approx(3 / 6)]
     assert rates["criteria"]["on_time"] == {"measured": True, "coverage": pytest.approx(5 / 6)}
     found = findings(report)["late-but-200"]

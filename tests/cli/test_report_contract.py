@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 SCHEMA_FILE = ROOT / "docs" / "report.schema.json"
 NUMBER = (int, float)
 
-# Names and types that readers may rely on (schema_version 1). A list holds the type of its entries,
+# Names and types that readers may rely on (schema_version 2). A list holds the type of its entries,
 # a tuple the types that are allowed.
 CONTRACT: dict[str, Any] = {
     "schema_version": int,
@@ -27,7 +27,9 @@ CONTRACT: dict[str, Any] = {
         "first_ts": str, "last_ts": str,
     },
     "rates": {
-        "attempts": int, "successes": int, "success_rate": float, "requests": int, "usable": int, "unknown": int,
+        "attempts": int, "successes": int, "outcome_unknown": int, "success_rate": float, "success_rate_bounds": type(None),
+        "requests": int, "valid": int, "judged": int, "judged_share": float, "usable": int, "unknown": int,
+        "unproven": {"complete": int, "non_empty": int},
         "usable_rate": float, "usable_rate_of_all": float, "usable_rate_bounds": [float], "usable_rate_interval95": [float],
         "false_success_share": float,
         "verdicts": dict.fromkeys(
@@ -98,7 +100,7 @@ def test_every_named_field_is_there_with_its_type(reports: dict[str, Done]) -> N
     report = reports["json"].report
     assert [finding["rule"] for finding in report["findings"]] == ["late-but-200"]
     assert missing_or_wrong(CONTRACT, report) == []
-    assert report["schema_version"] == 1
+    assert report["schema_version"] == 2
 
 
 def test_rates_that_cannot_be_measured_are_null_and_not_zero(reports: dict[str, Done]) -> None:
@@ -146,8 +148,8 @@ def test_the_text_report_puts_the_two_rates_before_any_finding(reports: dict[str
     shown = reports["text"].out
     lines = shown.split("\n")
     assert lines[3] == "  Success rate     100.0 %   7 of 7 attempts answered 2xx (what a dashboard shows)"
-    assert lines[4].startswith("  Usable rate       14.3 %   1 of 7 valid requests got a usable answer [")
-    assert lines[5].strip() == "usable here means: on time, non-empty. Not measured: complete (0.0 % known)"
+    assert lines[4].startswith("  Usable rate       14.3 %   1 of 7 judged requests [")
+    assert lines[5].strip() == "usable means on time, complete and non-empty; complete can't be told for 1 of them"
     assert shown.index("Usable rate") < shown.index("Findings (") < shown.index("late-but-200")
     assert "\x1b" not in shown
     for label in ("observed    ", "inference   ", "action      ", "lines       "):
@@ -224,15 +226,15 @@ def test_the_schema_is_a_schema_and_describes_every_report(reports: dict[str, Do
     schema = json.loads(done.out)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert (schema["type"], schema["title"]) == ("object", "Report")
-    assert schema["properties"]["schema_version"]["const"] == 1
+    assert schema["properties"]["schema_version"]["const"] == 2
     for name in ("json", "all rules", "idle"):
         assert violations(schema, reports[name].report, schema) == []
     report = reports["json"].report
     del report["rates"]["usable_rate"]
     report["ledger"]["lines"] = "8"
-    report["schema_version"] = 2
+    report["schema_version"] = 1
     assert violations(schema, report, schema) == [
-        "report.schema_version is none of [1]", "report.ledger.lines is no integer", "report.rates.usable_rate is missing",
+        "report.schema_version is none of [2]", "report.ledger.lines is no integer", "report.rates.usable_rate is missing",
     ]
 
 

@@ -55,11 +55,20 @@ VERDICTS: list[tuple[str, list[Event], list[str]]] = [
     ("a refusal of the model", [answer(finish_reason="content_filter")], ["usable"]),
     ("a length limit", [answer(finish_reason="length")], ["usable"]),
     ("a limit of tokens", [answer(finish_reason="max_tokens")], ["usable"]),
-    ("a reason nobody knows", [answer(finish_reason="other")], ["unknown"]),
+    ("a reason nobody knows", [answer(finish_reason="other")], ["usable"]),
     ("cut, empty and late", [answer(end=9, finish_reason=None, answer_chars=0)], ["truncated"]),
     ("empty and late", [answer(**LATE, **EMPTY)], ["empty"]),
     ("cut and late", [answer(**LATE, **CUT)], ["truncated"]),
-    ("no word of the text", [answer(answer_chars=None)], ["unknown"]),
+    ("no word of the text", [answer(answer_chars=None)], ["usable"]),
+    ("a web page", [answer(content_type="text/html; charset=utf-8")], ["empty"]),
+    ("a web page in capitals", [answer(content_type="Text/HTML")], ["empty"]),
+    ("a web page that says 500", [failure(500, content_type="text/html")], ["failed"]),
+    ("an answer in JSON", [answer(content_type="application/json")], ["usable"]),
+    ("no outcome at all", [failure(None)], ["unknown"]),
+    ("no outcome, allowed", [failure(None, decision="allow")], ["unknown"]),
+    ("no outcome beside an answer", [failure(None), answer(2, 3)], ["usable"]),
+    ("no outcome beside a late answer", [failure(None), answer(2, 9)], ["unknown"]),
+    ("no outcome beside a failure", [failure(None), failure(500, 2, 3)], ["unknown"]),
     ("no deadline", [answer(deadline_ms=None)], ["unknown"]),
     ("no start", [answer(latency_ms=None)], ["unknown"]),
     ("no deadline, and cut", [answer(deadline_ms=None, **CUT)], ["truncated"]),
@@ -77,12 +86,30 @@ VERDICTS: list[tuple[str, list[Event], list[str]]] = [
     ("a rejection without status", [failure(None, decision="deny")], ["refused"]),
     *((str(status), [failure(status)], ["invalid"]) for status in (400, 401, 403, 404, 413, 422)),
     ("left before the deadline", [failure(499)], ["abandoned"]),
-    ("left at the deadline", [failure(499, end=8)], ["abandoned"]),
+    ("left at the deadline", [failure(499, end=8)], ["failed"]),
     ("left after the deadline", [failure(499, end=8.5)], ["failed"]),
-    ("left, nobody knows the deadline", [failure(499, deadline_ms=None)], ["abandoned"]),
+    ("left 400 ms before a deadline of 8 s", [failure(499, end=7.6)], ["abandoned"]),
+    ("left 399 ms before a deadline of 8 s", [failure(499, end=7.601)], ["failed"]),
+    ("left 250 ms before a deadline of 2 s", [failure(499, end=1.75, deadline_ms=2000)], ["abandoned"]),
+    ("left 249 ms before a deadline of 2 s", [failure(499, end=1.751, deadline_ms=2000)], ["failed"]),
+    ("left at the deadline without a status", [failure(None, end=8, client_closed=True)], ["failed"]),
+    ("left at the deadline after a refusal", [failure(429, end=8, client_closed=True)], ["refused"]),
+    ("left early after an error", [failure(500, client_closed=True)], ["failed"]),
+    ("left early after its own fault", [failure(400, client_closed=True)], ["invalid"]),
+    ("left, nobody knows the deadline", [failure(499, deadline_ms=None)], ["unknown"]),
+    ("left, nobody knows the start", [failure(499, latency_ms=None)], ["unknown"]),
+    ("left with part of an answer, nobody knows the deadline", [answer(**CUT, client_closed=True, deadline_ms=None)],
+     ["abandoned"]),
+    ("left with nothing of an answer, nobody knows the deadline",
+     [answer(**CUT, **EMPTY, client_closed=True, deadline_ms=None)], ["unknown"]),
+    ("left at the deadline in the middle of an empty answer", [answer(**CUT, **EMPTY, end=7.9, client_closed=True)], ["late"]),
+    ("left at the first attempt's deadline", [failure(500, 0, 5), failure(499, 5, 8)], ["failed"]),
+    ("left at an attempt's own deadline, before its request's", [failure(500, 0, 1, deadline_ms=60000),
+                                                                 failure(499, 1, 6, deadline_ms=5000)], ["abandoned"]),
+    ("left once an empty answer was there", [answer(**EMPTY, client_closed=True)], ["empty"]),
     ("left without a status", [failure(None, client_closed=True)], ["abandoned"]),
     ("left in the middle of an answer", [answer(**CUT, client_closed=True)], ["abandoned"]),
-    ("left in the middle of an answer that was late", [answer(**CUT, **LATE, client_closed=True)], ["truncated"]),
+    ("left in the middle of an answer that was late", [answer(**CUT, **LATE, client_closed=True)], ["late"]),
     ("left once the answer was there", [answer(client_closed=True)], ["usable"]),
     ("a retry that was answered", [failure(500), answer(2, 3)], ["usable"]),
     ("a retry beside an answer", [answer(), failure(500, 2, 3)], ["usable"]),
@@ -101,8 +128,8 @@ VERDICTS: list[tuple[str, list[Event], list[str]]] = [
     ("refused at last", [failure(500), failure(429, 2, 3)], ["refused"]),
     ("failed at last", [failure(429), failure(500, 2, 3)], ["failed"]),
     ("invalid at last", [failure(503, reason="full"), failure(401, 2, 3)], ["invalid"]),
-    ("an unknown answer before who left", [answer(answer_chars=None), failure(499, 2, 3)], ["unknown"]),
-    ("a usable answer before an unknown one", [answer(answer_chars=None), answer(2, 3)], ["usable"]),
+    ("an unknown answer before who left", [answer(latency_ms=None), failure(499, 2, 3)], ["unknown"]),
+    ("an answer that says less before one that says all", [answer(answer_chars=None), answer(2, 3)], ["usable"]),
     ("left after a cut answer", [answer(**CUT), failure(499, 2, 3)], ["abandoned"]),
     ("a late answer before a refusal", [answer(**LATE), failure(429, 10, 11)], ["late"]),
     ("the answer that ends first names the fault", [answer(0, 3, **EMPTY), answer(1, 7, **CUT)], ["empty"]),
@@ -170,10 +197,10 @@ def test_attempts_without_any_id_are_requests_of_their_own(tmp_path: Path) -> No
     assert verdicts_of(tmp_path, [failure(500), answer(2, 3)]) == {"": ["failed", "usable"]}
 
 
-def test_a_length_limit_is_unknown_where_it_is_configured_not_to_be_complete(tmp_path: Path) -> None:
+def test_a_length_limit_proves_nothing_where_it_is_configured_not_to_be_complete(tmp_path: Path) -> None:
     events = [answer(), answer(2, 3), answer(4, 5, finish_reason="length")]
     report = report_of(tmp_path, events, config=Config(length_is_complete=False))
-    assert (report.rates.verdicts["usable"], report.rates.verdicts["unknown"]) == (2, 1)
+    assert (report.rates.verdicts["usable"], report.rates.unproven["complete"]) == (3, 1)
     whole = report_of(tmp_path, events).rates
     assert (whole.verdicts["usable"], whole.length_limited) == (3, 1)
 
@@ -235,8 +262,9 @@ def test_the_interval_reaches_exactly_0_and_1_at_its_edges(total: int) -> None:
 
 
 def test_the_interval_goes_from_the_usable_ones_to_the_unknown_ones(tmp_path: Path) -> None:
-    rates = rates_of(tmp_path, [*(answer(n, n + 1) for n in range(6)), answer(9, 10, answer_chars=None), failure(500)])
-    assert (rates.usable, rates.unknown, rates.valid) == (6, 1, 8)
+    rates = rates_of(tmp_path, [*(answer(n, n + 1) for n in range(6)), answer(9, 10, deadline_ms=None), failure(500)])
+    assert (rates.usable, rates.unknown, rates.valid, rates.judged) == (6, 1, 8, 7)
+    assert (rates.usable_rate, rates.judged_share) == (6 / 7, 7 / 8)
     assert rates.usable_rate_bounds == (0.75, 0.875)
     assert rates.usable_rate_interval95 == (wilson(6, 8)[0], wilson(7, 8)[1])
 
@@ -270,32 +298,97 @@ def test_amplification_is_attempts_over_requests_without_probes(tmp_path: Path) 
     assert (rates.requests, rates.amplification, rates.request_success_rate) == (2, 2.0, 1.0)
 
 
-def test_a_criterion_that_half_of_the_answers_tell_is_measured(tmp_path: Path) -> None:
-    told, untold = [answer(n, n + 1) for n in range(3)], [answer(n, n + 1, answer_chars=None) for n in range(10, 13)]
-    half = rates_of(tmp_path, told + untold)
-    assert (half.criteria["non_empty"].measured, half.criteria["non_empty"].coverage) == (True, 0.5)
-    assert (half.usable, half.unknown, half.usable_rate) == (3, 3, 0.5)
-    less = rates_of(tmp_path, told[1:] + untold)
-    assert (less.criteria["non_empty"].measured, less.criteria["non_empty"].coverage) == (False, 0.4)
-    assert (less.usable, less.unknown, less.usable_rate) == (5, 0, 1.0)
+@pytest.mark.parametrize("telling", range(9))
+def test_what_no_line_tells_of_an_answer_neither_lowers_nor_raises_the_rate(telling: int, tmp_path: Path) -> None:
+    told = [answer(n, n + 1) for n in range(telling)]
+    untold = [answer(n, n + 1, answer_chars=None, finish_reason="other") for n in range(10, 14)]
+    rates = rates_of(tmp_path, told + untold)
+    assert (rates.usable, rates.unknown, rates.usable_rate) == (telling + 4, 0, 1.0)
+    assert rates.unproven == {"complete": 4, "non_empty": 4}
+    assert rates.unproven_streamed == {"complete": 4, "non_empty": 4}
+    assert rates.criteria["non_empty"].coverage == telling / (telling + 4)
 
 
-def test_a_known_no_counts_where_its_criterion_is_not_measured(tmp_path: Path) -> None:
+def test_answers_at_once_that_say_why_they_ended_cut_no_stream_that_does_not(tmp_path: Path) -> None:
+    streams = [answer(n, n + 1, **CUT) for n in range(4)]
+    alone = rates_of(tmp_path, streams)
+    mixed = rates_of(tmp_path, streams + [answer(n, n + 1, stream=False) for n in range(10, 14)])
+    assert (alone.usable_rate, mixed.usable_rate) == (1.0, 1.0)
+    assert (alone.unproven["complete"], mixed.unproven["complete"]) == (4, 4)
+
+
+def test_a_known_no_counts_however_few_answers_tell(tmp_path: Path) -> None:
     events = [answer(0, 1, **EMPTY), *(answer(n, n + 1, answer_chars=None) for n in range(2, 6))]
     rates = rates_of(tmp_path, events)
     assert rates.criteria["non_empty"].measured is False
     assert (rates.verdicts["empty"], rates.usable) == (1, 4)
 
 
-def test_where_on_time_is_not_measured_nothing_is_called_usable(tmp_path: Path) -> None:
+def test_answers_that_are_logged_alike_are_told_apart(tmp_path: Path) -> None:
+    events = [answer(), answer(2, 3, **CUT, terminal_seen=None), answer(4, 5, stream=False, answer_chars=None)]
+    found = {each.stream: each for each in rates_of(tmp_path, events).answers}
+    assert {stream: each.answered for stream, each in found.items()} == {True: 2, False: 1}
+    assert (found[False].criteria["non_empty"].coverage, found[True].criteria["non_empty"].coverage) == (0.0, 1.0)
+
+
+def test_where_on_time_is_not_measured_there_is_no_usable_rate(tmp_path: Path) -> None:
     events = [answer(**LATE), *(answer(n, n + 1, deadline_ms=None) for n in range(2, 5))]
     rates = rates_of(tmp_path, events)
     assert (rates.criteria["on_time"].measured, rates.criteria["on_time"].coverage) == (False, 0.25)
-    assert (rates.usable_rate, rates.usable_rate_of_all) == (None, None)
+    assert (rates.usable_rate, rates.usable_rate_of_all, rates.false_success_share) == (None, None, None)
     assert (rates.usable, rates.unknown, rates.verdicts["late"]) == (0, 3, 1)
     assert rates.usable_rate_bounds == (0.0, 0.75)
     configured = rates_of(tmp_path, events, Config.model_validate({"deadline_ms": 8000}))
     assert (configured.usable_rate, configured.usable, configured.unknown) == (0.75, 3, 0)
+
+
+def test_failures_do_not_hide_that_nobody_knows_which_answers_were_in_time(tmp_path: Path) -> None:
+    # 4 of 6 are judged (they failed), and yet no answer tells whether it was in time.
+    events = [*(answer(n, n + 1, deadline_ms=None) for n in range(2)), *(failure(500, n, n + 1) for n in range(10, 14))]
+    rates = rates_of(tmp_path, events)
+    assert (rates.judged_share, rates.usable_rate) == (4 / 6, None)
+
+
+def test_one_answer_in_time_beside_some_nobody_can_place_is_usable(tmp_path: Path) -> None:
+    rates = rates_of(tmp_path, [answer(), answer(2, 3), answer(4, 5, deadline_ms=None)])
+    assert (rates.usable, rates.unknown, rates.usable_rate, rates.judged) == (2, 1, 1.0, 2)
+
+
+def test_the_success_rate_is_over_outcomes_that_are_known(tmp_path: Path) -> None:
+    # 3 answers, 1 failure, 2 lines that say nothing: 3 of 4, at least 3 of 6 and at most 5 of 6.
+    known = [*(answer(n, n + 1) for n in range(3)), failure(500, 4, 5)]
+    rates = rates_of(tmp_path, known + [failure(None, n, n + 1) for n in (6, 8)])
+    assert (rates.successes, rates.outcome_unknown, rates.success_rate) == (3, 2, 0.75)
+    assert rates.success_rate_bounds == (0.5, 5 / 6)
+    assert (rates.requests_with_2xx, rates.request_success_rate) == (3, 0.75)
+    less = rates_of(tmp_path, known + [failure(None, n, n + 1) for n in range(6, 16, 2)])
+    assert (less.outcome_unknown, less.success_rate, less.usable_rate, less.judged_share) == (5, None, None, 4 / 9)
+    assert rates_of(tmp_path, known).success_rate_bounds is None
+
+
+def test_a_refusal_an_error_and_who_left_are_known_outcomes(tmp_path: Path) -> None:
+    events = [
+        answer(), failure(None, decision="deny"), failure(None, error="timeout"), failure(None, client_closed=True),
+        failure(None, decision="allow"),
+    ]  # fmt: skip
+    rates = rates_of(tmp_path, events)
+    assert (rates.attempts, rates.outcome_unknown, rates.success_rate) == (5, 1, 0.25)
+
+
+@pytest.mark.parametrize("word", ["none", "None", "NULL", "ok", "Success", "false", "-", "", " none "])
+def test_a_word_that_means_no_error_is_none(word: str, tmp_path: Path) -> None:
+    rates = rates_of(tmp_path, [answer(error=word), answer(2, 3, error="upstream reset")])
+    assert (rates.usable, rates.verdicts["failed"]) == (1, 1)
+
+
+def test_a_web_page_in_place_of_an_answer_is_counted(tmp_path: Path) -> None:
+    rates = rates_of(tmp_path, [answer(), answer(2, 3, content_type="text/html;charset=UTF-8")])
+    assert (rates.successes, rates.usable, rates.verdicts["empty"], rates.not_an_answer) == (2, 1, 1, 1)
+
+
+def test_an_error_within_an_answer_is_told_from_no_answer(tmp_path: Path) -> None:
+    rates = rates_of(tmp_path, [answer(), answer(2, 3, error="overloaded"), failure(500)])
+    assert (rates.verdicts["failed"], rates.errors_in_band, rates.requests_with_2xx) == (2, 1, 1)
 
 
 def test_without_any_answer_0_usable_is_a_fact(tmp_path: Path) -> None:
@@ -313,9 +406,15 @@ def test_without_valid_requests_there_is_no_rate(tmp_path: Path) -> None:
 def test_requests_with_an_answer_are_the_sum_of_what_became_of_them(tmp_path: Path) -> None:
     events = [event | {"request_id": name} for name, attempts, _ in VERDICTS for event in attempts]
     rates = rates_of(tmp_path, events)
-    told = sum(rates.verdicts[name] for name in ("usable", "late", "truncated", "empty", "unknown"))
-    assert rates.requests_with_2xx == told + rates.abandoned_with_2xx
-    assert rates.abandoned_with_2xx == 2
+    answered = rates.verdicts_with_2xx
+    assert rates.requests_with_2xx == sum(answered.values())
+    assert {name for name, count in answered.items() if count} == {
+        "usable", "late", "truncated", "empty", "unknown", "abandoned",
+    }  # fmt: skip
+    assert all(answered[name] == rates.verdicts[name] for name in ("usable", "late", "truncated", "empty"))
+    assert (rates.abandoned_with_2xx, answered["abandoned"]) == (3, 3)
+    # Four answers without a deadline or a start, one left with nothing in it, one beside an attempt of no outcome.
+    assert answered["unknown"] == 6
     assert rates.requests == sum(rates.verdicts.values()) == sum(len(expected) for _, _, expected in VERDICTS)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.sides import compared, event, named
 
-from quietburn.compare import difference_words
+from quietburn.differences import difference_words
 from quietburn.errors import UsageError
 from quietburn.intervals import Estimate
 from quietburn.report.verdict import Standing
@@ -130,6 +130,25 @@ def test_ledgers_that_measure_nothing_in_common_are_refused(tmp_path: Path) -> N
     report = compared(tmp_path, timed, told)
     assert (report.criteria, sorted(report.criteria_left_out)) == ([], ["complete", "non_empty", "on_time"])
     assert named(report, "usable_rate").verdict is Standing.REFUSED
+
+
+def test_a_fall_that_what_cannot_be_told_may_undo_is_not_called_noise(tmp_path: Path) -> None:
+    # Before: 100 usable. After: 40 usable, 20 late, 40 whose outcome no line tells: 66.7 % of those judged, but of all
+    # between 40 % and 80 %; then the fall is at least 20 points. With 60 usable before and 40 untold it may be a rise.
+    untold = [event(n, status=None) for n in range(200, 240)]
+    sure = named(compared(tmp_path, calls(100), calls(40, 20) + untold), "usable_rate")
+    assert sure.verdict is Standing.DIFFERENCE
+    found = named(compared(tmp_path, calls(60) + untold, calls(40, 20) + untold), "usable_rate")
+    assert [found.before, found.after] == pytest.approx([1.0, 2 / 3])
+    assert (found.before_count, found.after_count) == (60, 60)
+    assert found.verdict is Standing.UNTOLD
+    assert found.says == "can't be told: -33.3 points of those judged, but with those that can't be told -60.0 to +20.0 points"
+
+
+def test_shares_of_which_less_than_half_is_judged_are_not_compared(tmp_path: Path) -> None:
+    untold = [event(n, status=None) for n in range(200, 209)]
+    found = named(compared(tmp_path, calls(8), calls(8) + untold), "usable_rate")
+    assert (found.verdict, found.says) == (Standing.REFUSED, "not compared: on one side more than half can't be told")
 
 
 def test_pairs_are_the_requests_whose_id_stands_in_both(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The gate's decisions, on counts worked out by hand."""
 
+import dataclasses
+
 import pytest
 from tests.unit.sides import ALL, side
 
@@ -9,7 +11,7 @@ from quietburn.checks import Manner, at_least, at_most
 from quietburn.compare import Side
 from quietburn.errors import UsageError
 from quietburn.gate import Asked, Baseline, Required, Threshold, decide, with_baseline
-from quietburn.report.model import QuarantineReport
+from quietburn.report.model import AnswersReport, CriterionReport, QuarantineReport
 from quietburn.report.verdict import CheckReport, GateReport, Outcome, Verdict
 from quietburn.samples import AcceptanceFacts
 
@@ -107,8 +109,37 @@ def test_requests_that_cannot_be_told_count_against_the_gap() -> None:
     report = decide(Asked(max_gap=asking(0.05)), side(usable=880, late=20, unknown=100))
     found = check(report, "max_gap")
     assert (found.outcome, report.exit_status) == (Outcome.UNDECIDED, 3)
-    assert "Too many requests can't be told" in found.says
+    assert "What can't be told decides it" in found.says
+    assert "2.2 %" in found.says  # 20 of the 900 that are judged
     assert decide(Asked(max_gap=asking(0.05)), side(usable=980, late=20)).exit_status == 0
+
+
+@pytest.mark.parametrize("manner", [Manner(), Manner(undecided=Verdict.PASS), Manner(undecided=Verdict.FAIL), Manner(point=True)])
+def test_requests_that_cannot_be_told_leave_a_minimum_undecided_whatever_the_point(manner: Manner) -> None:
+    # 90 of 92 judged are usable (97.8 %), but of all 100 between 90 % and 98 %.
+    now = side(usable=90, failed=2, unknown=8)
+    report = decide(Asked(min_usable=asking(0.95), manner=manner), now)
+    found = check(report, "min_usable")
+    assert (report.exit_status, found.outcome, found.counts_as) == (3, Outcome.UNDECIDED, Verdict.UNDECIDED)
+    assert found.observed == 90 / 92
+    assert "97.8 %" in found.says
+    assert "8 of 100 can't be told: between 90.0 % and 98.0 % of all" in found.says
+    # At 85 % both bounds reach it: only sampling is in doubt, and the choice counts again.
+    low = decide(Asked(min_usable=asking(0.85), manner=manner), now)
+    assert low.exit_status == (1 if manner.undecided is Verdict.FAIL else 0)
+
+
+def test_a_drop_that_what_cannot_be_told_may_undo_is_undecided_whatever_is_chosen() -> None:
+    # Before 100 %; now 60 of 60 judged, 40 untold: a drop between 0 and 40 points.
+    asked = Asked(max_drop=asking(0.05), manner=Manner(undecided=Verdict.PASS))
+    report = held_against(side(usable=100), side(usable=60, unknown=40), asked)
+    assert (report.exit_status, check(report, "max_drop").outcome) == (3, Outcome.UNDECIDED)
+
+
+def test_a_rate_over_less_than_half_of_the_requests_is_not_judged() -> None:
+    report = decide(Asked(min_usable=asking(0.01)), side(usable=49, unknown=51))
+    assert (report.exit_status, check(report, "min_usable").outcome) == (3, Outcome.UNMEASURED)
+    assert "51 of 100 valid requests" in check(report, "min_usable").says
 
 
 @pytest.mark.parametrize("usable", range(6, 61))
@@ -143,6 +174,24 @@ def test_a_required_criterion_that_is_no_longer_measured_fails() -> None:
     report = decide(asked, side(usable=100, unmeasured=("complete",)))
     assert (report.exit_status, check(report, "require_complete").outcome) == (1, Outcome.FAIL)
     assert check(report, "require_on_time").outcome is Outcome.PASS
+
+
+def test_a_required_criterion_names_the_answers_that_lack_it() -> None:
+    # 60 answers at once tell that they are complete, 40 streams don't: 60 % in all, and yet it fails.
+    told, untold = (CriterionReport(measured=share == 1, coverage=share) for share in (1.0, 0.0))
+    now = side(usable=100)
+    answers = [
+        AnswersReport(dialect="litellm", stream=stream, answered=count, criteria={"complete": told if tells else untold})
+        for stream, count, tells in ((False, 60, True), (True, 40, False))
+    ]
+    rates = now.report.rates.model_copy(update={
+        "answers": answers, "criteria": now.report.rates.criteria | {"complete": CriterionReport(measured=True, coverage=0.6)},
+    })
+    now = dataclasses.replace(now, report=now.report.model_copy(update={"rates": rates}))
+    found = check(decide(Asked(require=Required(("complete",), "--require")), now), "require_complete")
+    assert found.outcome is Outcome.FAIL
+    assert "of those that are litellm, streamed: for 0.0 % of 40" in found.says
+    assert "not streamed" not in found.says
 
 
 def test_the_wider_interval_decides_where_there_are_thirty_blocks() -> None:

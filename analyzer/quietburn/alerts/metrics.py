@@ -67,6 +67,9 @@ def _tokens(kind: str, value: str, where: str) -> Count:
 # file names itself (`[events]`, `[classify] event`) comes beside it: alerts/events.py.
 ATTEMPT_EVENTS = {
     "noisy-prefix": "is_attempt AND prefix_noisy",
+    "answered": "was_answered",
+    "unanswered": "went_unanswered",
+    "outcome-unknown": "in_request AND NOT outcome_known",
     "empty": "in_request AND is_2xx AND non_empty = FALSE AND (completion_tokens > 0 OR reasoning_tokens > 0)",
 }
 
@@ -80,8 +83,8 @@ COUNTERS = (
         (_ROUTE, ("verdict", "COALESCE(verdict, '')")), (Count("decides"),),
     ),
     Counter(
-        "quietburn_late_answers_total", "2xx attempts that ended after the deadline of their request.",
-        (_ROUTE, _BACKEND), (Count("in_request AND is_2xx AND on_time = FALSE"),),
+        "quietburn_late_answers_total", "2xx attempts that ended after their request's deadline, or whose caller gave up at it.",
+        (_ROUTE, _BACKEND), (Count("in_request AND is_2xx AND is_late"),),
     ),
     Counter(
         "quietburn_tokens_total", "Tokens by type; unsplit is what a total holds beyond prompt and completion.",

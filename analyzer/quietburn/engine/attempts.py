@@ -82,22 +82,48 @@ def microseconds(milliseconds: str) -> str:
     return f"CAST(round({milliseconds} * 1000) AS BIGINT)"
 
 
-def on_time(start_known: str, deadline_us: str, alone: str) -> str:
-    """Did the answer arrive by its request's deadline? Without times an attempt that is alone tells it by its latency."""
-    return (
-        f"CASE WHEN {start_known} AND end_known AND {deadline_us} IS NOT NULL THEN ts_us <= {deadline_us} "
-        f"WHEN ts_us IS NULL AND {alone} THEN latency_ms <= deadline_ms END"
+# A caller that leaves so shortly before its deadline has run out of patience: its own clock started a little earlier.
+_JUST_BEFORE_US = 250_000
+_JUST_BEFORE_SHARE = 20  # one twentieth of its patience, where that is more
+
+
+def timing(start_known: str, deadline_us: str, alone: str) -> str:
+    """Return the columns that tell whether an answer came by its request's deadline, for a SELECT that has the attempt's.
+
+    `time_left_us` is what the deadline still allowed at the attempt's end; without times an attempt
+    that is alone tells it by its latency. NULL where no deadline or no start is known.
+    """
+    left = (
+        f"CASE WHEN {start_known} AND end_known AND {deadline_us} IS NOT NULL THEN {deadline_us} - ts_us "
+        f"WHEN ts_us IS NULL AND {alone} THEN {microseconds('(deadline_ms - latency_ms)')} END"
     )
+    patience = f"CASE WHEN ts_us IS NULL THEN {microseconds('deadline_ms')} ELSE {deadline_us} - request_started_us END"
+    gave_up = (
+        "COALESCE(caller_left AND NOT (is_2xx AND COALESCE(complete, FALSE)) "
+        f"AND (time_left_us < {_JUST_BEFORE_US} OR time_left_us * {_JUST_BEFORE_SHARE} < {patience}), FALSE)"
+    )
+    return (
+        f"{left} AS time_left_us, {gave_up} AS gave_up, COALESCE(gave_up OR time_left_us < 0, FALSE) AS is_late, "
+        "CASE WHEN time_left_us IS NOT NULL THEN NOT is_late END AS on_time"
+    )
+
+
+# Whoever was answered with another status than a 2xx may leave: that says nothing.
+_CALLER_LEFT = """(COALESCE(client_closed, FALSE) OR COALESCE(status = 499, FALSE))
+        AND COALESCE(status BETWEEN 200 AND 299 OR status = 499, TRUE)"""
+_NO_API_TYPES = ("text/html", "application/xhtml+xml")
 
 
 def attempts_select(columns: frozenset[str], settings: Settings, where: str = "TRUE") -> str:
     """Return the select of attempts (lines that are `where`) with the three questions, each as if it were its whole request."""
     return f"""
-        SELECT *, {on_time('request_start_known', 'request_deadline_us', 'TRUE')} AS on_time
+        SELECT *, status IS NOT NULL OR error IS NOT NULL OR caller_left OR COALESCE(decision = 'reject', FALSE) AS outcome_known,
+            {timing('request_start_known', 'request_deadline_us', 'TRUE')}
         FROM (
             SELECT *, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
-                COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx,
+                COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx, {_CALLER_LEFT} AS caller_left,
                 {_TIMED_OUT} AS timed_out, {_complete(settings)} AS complete, {_non_empty()} AS non_empty,
+                {_not_an_answer()} AS not_an_answer,
                 {_KEY} AS request_key, {", ".join(f"CAST({number} AS BIGINT) AS {name}" for name, number in ALONE.items())},
                 started_us AS request_started_us, COALESCE(start_known, FALSE) AS request_start_known,
                 started_us + {microseconds('deadline_ms')} AS request_deadline_us,
@@ -134,6 +160,13 @@ def _complete(settings: Settings) -> str:
 
 
 def _non_empty() -> str:
-    return f"""CASE WHEN answer_chars > 0 OR tool_calls > 0 THEN TRUE
+    return f"""CASE WHEN {_not_an_answer()} THEN FALSE
+        WHEN answer_chars > 0 OR tool_calls > 0 THEN TRUE
         WHEN finish_reason <> 'stop' AND lower(finish_reason) IN {_listed(TOOL_FINISH)} THEN TRUE
         WHEN answer_chars = 0 THEN FALSE END"""
+
+
+def _not_an_answer() -> str:
+    """Return the predicate: a 2xx whose content type no answer of this API has, such as a login page."""
+    kind = "lower(trim(split_part(content_type, ';', 1)))"
+    return f"COALESCE(status BETWEEN 200 AND 299 AND {kind} IN {_listed(_NO_API_TYPES)}, FALSE)"

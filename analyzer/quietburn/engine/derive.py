@@ -1,23 +1,21 @@
 """Derived columns of `events`: requests and verdicts. Made once, by views over the load.
 
 Only attempts whose request has several need window functions; they are worked out in a small
-table, and the view joins it. Definitions: usable-answers (units, verdicts).
+table, and the view joins it. Definitions: usable-answers (units), what-counts (verdicts).
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import duckdb
 
-from quietburn.engine.attempts import ALONE, attempts_select, microseconds, on_time
+from quietburn.engine.attempts import ALONE, attempts_select, microseconds, timing
 from quietburn.engine.settings import Settings, request_within, within
-from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, met, missed_by, not_missed, rank_of
+from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, WAS_ANSWERED, attempt_verdict, rank_of, went_unanswered
 from quietburn.ledger.repeats import COUNTED_LINES, REPEATED_IDS
-from quietburn.ledger.sql import literal
 from quietburn.limits import MINUTE_US
 
 _HOUR_US = 3_600_000_000
-_MEASURED_FROM = 0.5  # a criterion counts when it can be answered for half of the 2xx attempts
 
 DERIVED = {
     "dialect": "VARCHAR", "event_id": "BIGINT", "file_id": "INTEGER", "line": "BIGINT", "item": "BIGINT",
@@ -26,24 +24,26 @@ DERIVED = {
     "on_time": "BOOLEAN", "verdict": "VARCHAR", "decides": "BOOLEAN", "request_has_2xx": "BOOLEAN",
     "tokens": "DOUBLE", "prefix_is_new": "BOOLEAN", "minute": "BIGINT", "nth": "BIGINT", "of_request": "BIGINT",
     "request_start_known": "BOOLEAN", "start_known": "BOOLEAN", "timed_out": "BOOLEAN",
+    "outcome_known": "BOOLEAN", "caller_left": "BOOLEAN", "gave_up": "BOOLEAN", "is_late": "BOOLEAN",
+    "time_left_us": "BIGINT", "not_an_answer": "BOOLEAN", "was_answered": "BOOLEAN", "went_unanswered": "BOOLEAN",
 }
 
 
-@dataclass
-class Coverage:
-    """For how many 2xx attempts of requests each criterion can be answered, by dialect."""
+@dataclass(frozen=True)
+class Stratum:
+    """2xx attempts of requests that were logged alike: by dialect, and streamed, not streamed or nobody knows.
 
-    answered: dict[str, int] = field(default_factory=dict)
-    known: dict[str, dict[str, int]] = field(default_factory=dict)
+    `known` says for how many of the `answered` each criterion can be told.
+    """
 
-    def measured(self, dialect: str, criterion: str) -> bool:
-        """Whether the criterion counts for lines of the dialect (with no 2xx at all, it does)."""
-        total = self.answered.get(dialect, 0)
-        return total == 0 or self.known[dialect][criterion] >= _MEASURED_FROM * total
+    dialect: str
+    stream: bool | None
+    answered: int
+    known: dict[str, int]
 
 
-def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> Coverage:
-    """Create the views `all_events` and `events` (within the asked span); return the coverage."""
+def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> list[Stratum]:
+    """Create the views `all_events` and `events` (within the asked span); return what is known of the answers."""
     carried = _carriers(connection, columns)
     telling = {
         column: tuple(dialect for dialect in dialects if dialect not in settings.weak.get(column, ()))
@@ -55,33 +55,39 @@ def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]
         _remember_prefixes(connection)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW attempts AS {attempts_select(columns, settings)}")
     _chain_attempts(connection, attempts_select(columns, settings, where=f"row_id IN (SELECT row_id FROM {REPEATED_IDS})"))
-    coverage = _coverage(connection, settings)
-    verdict = _attempt_verdict(coverage)
-    _decide_requests(connection, verdict)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events(verdict, tells_prefixes=tells_prefixes)}")
+    _decide_requests(connection)
+    usual_ms = _usual_wait_ms(connection)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events(usual_ms, tells_prefixes=tells_prefixes)}")
     connection.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * FROM all_events{within(settings, 'ts_us')}")
-    return coverage
+    return _strata(connection, settings)
 
 
 def _carriers(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Return by column which dialects carry it: any line of theirs has a value."""
+    """Return by column which dialects carry it: any line of theirs that may be a stream has a value.
+
+    What stands in answers that were not streamed says nothing of the ends of streams.
+    """
     asked = [name for name in ("terminal_seen", "stream_complete", "finish_reason") if name in columns]
     if not asked:
         return {}
-    counts = ", ".join(f"count({name}) > 0" for name in asked)
+    streamed = "stream IS DISTINCT FROM FALSE" if "stream" in columns else "TRUE"
+    counts = ", ".join(f"count(CASE WHEN {streamed} THEN {name} END) > 0" for name in asked)
     rows = connection.execute(f"SELECT dialect, {counts} FROM {COUNTED_LINES} GROUP BY dialect").fetchall()
     return {name: tuple(row[0] for row in rows if row[1 + place]) for place, name in enumerate(asked)}
 
 
 # What a request of several attempts needs to know of each, besides times: enough to judge and to order it.
 _OF_ATTEMPT = (
-    "row_id, dialect, in_request, is_2xx, complete, non_empty, ts_us, status, error, decision, reason, client_closed"
+    "row_id, in_request, is_2xx, complete, non_empty, ts_us, status, decision, reason, caller_left, outcome_known, "
+    "answer_chars, tool_calls, completion_tokens, stream, ttft_ms"
 )
 # What an attempt takes over from its request where that has several.
 _OF_REQUEST = (
     "request_key", "nth", "of_request", "request_started_us", "request_start_known", "request_deadline_us", "on_time",
+    "time_left_us", "gave_up", "is_late",
 )
-_MAY_BE_UNKNOWN = ("request_deadline_us", "on_time")  # of a request of several attempts, though one of them alone knew
+# These may be unknown of a request of several attempts, though one of them alone knew.
+_MAY_BE_UNKNOWN = ("request_deadline_us", "on_time", "time_left_us")
 
 
 def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> None:
@@ -127,7 +133,7 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> N
             LEFT JOIN deadlines d ON n.id = d.id AND n.session = d.session
         )
         SELECT {_OF_ATTEMPT}, request_key, nth, of_request, request_started_us, request_start_known, request_deadline_us,
-            {on_time('request_start_known', 'request_deadline_us', 'of_request = 1')} AS on_time FROM asked
+            {timing('request_start_known', 'request_deadline_us', 'of_request = 1')} FROM asked
     """)
 
 
@@ -152,51 +158,32 @@ def _of_its_request(names: Collection[str], several: str) -> str:
     return ", ".join(f"{sql} AS {name}" for name, sql in taken.items())
 
 
-def _coverage(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Coverage:
+def _usual_wait_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
+    """Return how long a first answer usually takes (the median), where anybody left before one; else nobody needs to know."""
+    if not connection.execute("SELECT 1 FROM attempts WHERE in_request AND caller_left LIMIT 1").fetchall():
+        return None
+    ((usual,),) = connection.execute(
+        "SELECT median(COALESCE(ttft_ms, latency_ms)) FROM attempts WHERE in_request AND is_2xx AND NOT caller_left"
+    ).fetchall()
+    return None if usual is None else float(usual)
+
+
+def _strata(connection: duckdb.DuckDBPyConnection, settings: Settings) -> list[Stratum]:
     known = ", ".join(f"count({criterion})" for criterion in CRITERIA)
     rows = connection.execute(
-        f"SELECT dialect, count(*), {known} FROM (SELECT a.* REPLACE ({_of_its_request(_OF_REQUEST, 'c')}) "
-        f"FROM attempts a LEFT JOIN chained c ON a.row_id = c.row_id WHERE a.in_request AND a.is_2xx) "
-        f"WHERE {request_within(settings)} GROUP BY dialect"
+        f"SELECT dialect, stream, count(*), {known} FROM all_events "
+        f"WHERE in_request AND is_2xx AND {request_within(settings)} GROUP BY dialect, stream ORDER BY dialect, stream"
     ).fetchall()
-    coverage = Coverage()
-    for dialect, total, *counts in rows:
-        coverage.answered[dialect] = total
-        coverage.known[dialect] = dict(zip(CRITERIA, counts, strict=True))
-    return coverage
+    return [
+        Stratum(dialect, stream, total, dict(zip(CRITERIA, counts, strict=True))) for dialect, stream, total, *counts in rows
+    ]
 
 
-def _attempt_verdict(coverage: Coverage) -> str:
-    """Return the verdict that this attempt would give its request; the table of usable-answers.md."""
-    by_dialect: dict[str, str] = {}
-    for dialect in coverage.answered:
-        wanted = [c for c in CRITERIA if coverage.measured(dialect, c)]
-        others = [c for c in CRITERIA if c not in wanted]
-        # Without a measured deadline nobody can call an answer usable.
-        by_dialect[dialect] = f"{met(wanted)} AND {not_missed(others)}" if "on_time" in wanted else "FALSE"
-    clauses = " ".join(f"WHEN {literal(dialect)} THEN {condition}" for dialect, condition in by_dialect.items())
-    usable = f"CASE dialect {clauses} ELSE FALSE END" if clauses else "FALSE"
-    if len(by_dialect) == 1:
-        ((_, usable),) = by_dialect.items()
-    # The usual verdict goes first and asks each criterion once.
-    return f"""CASE WHEN NOT in_request THEN NULL
-        WHEN is_2xx AND {usable} THEN 'usable'
-        WHEN is_2xx AND {not_missed(CRITERIA)} THEN 'unknown'
-        WHEN COALESCE(client_closed OR status = 499, status = 499, FALSE)
-             AND NOT COALESCE(ts_us > request_deadline_us, FALSE) THEN 'abandoned'
-        WHEN is_2xx THEN {missed_by(CRITERIA)}
-        WHEN COALESCE(decision = 'reject', FALSE) OR COALESCE(status = 429, FALSE)
-             OR COALESCE(status = 503 AND reason IS NOT NULL, FALSE) THEN 'refused'
-        WHEN status BETWEEN 400 AND 499 AND status NOT IN (408, 425, 429, 499) THEN 'invalid'
-        WHEN status IS NULL AND error IS NULL THEN 'unknown'
-        ELSE 'failed' END"""
-
-
-def _decide_requests(connection: duckdb.DuckDBPyConnection, verdict: str) -> None:
+def _decide_requests(connection: duckdb.DuckDBPyConnection) -> None:
     """Make `several`: the attempts of requests that have several, with the verdict and who gives it."""
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE several AS
-        WITH judged AS (SELECT *, {verdict} AS attempt_verdict FROM chained),
+        WITH judged AS (SELECT *, {attempt_verdict()} AS attempt_verdict FROM chained),
         ranked AS (SELECT *, {rank_of('attempt_verdict')} AS rank FROM judged),
         ordered AS (
             SELECT *, row_number() OVER (PARTITION BY request_key ORDER BY {DECIDING_FIRST}) AS place,
@@ -209,15 +196,17 @@ def _decide_requests(connection: duckdb.DuckDBPyConnection, verdict: str) -> Non
     """)
 
 
-def _all_events(verdict: str, *, tells_prefixes: bool) -> str:
-    alone = f"SELECT *, {verdict} AS attempt_verdict FROM attempts"
+def _all_events(usual_ms: float | None, *, tells_prefixes: bool) -> str:
+    alone = f"SELECT *, {attempt_verdict()} AS attempt_verdict FROM attempts"
     itself = "COALESCE(in_request, FALSE) AS decides, COALESCE(in_request AND is_2xx, FALSE) AS request_has_2xx"
     taken = (*_OF_REQUEST, "attempt_verdict", "verdict", "decides", "request_has_2xx")
     prefix, join = "CAST(NULL AS BOOLEAN)", ""
     if tells_prefixes:
         prefix, join = "p.prefix_is_new", "LEFT JOIN prefixes p ON a.row_id = p.row_id"
     return f"""
-        SELECT a.* REPLACE ({_of_its_request(taken, 's')}), {prefix} AS prefix_is_new
-        FROM (SELECT *, attempt_verdict AS verdict, {itself} FROM ({alone})) a LEFT JOIN several s ON a.row_id = s.row_id
-        {join}
+        SELECT *, {WAS_ANSWERED} AS was_answered, {went_unanswered(usual_ms)} AS went_unanswered FROM (
+            SELECT a.* REPLACE ({_of_its_request(taken, 's')}), {prefix} AS prefix_is_new
+            FROM (SELECT *, attempt_verdict AS verdict, {itself} FROM ({alone})) a LEFT JOIN several s ON a.row_id = s.row_id
+            {join}
+        )
     """

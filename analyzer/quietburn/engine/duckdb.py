@@ -4,7 +4,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -28,6 +28,15 @@ from quietburn.ledger.store import is_store, mark_store, transaction
 _T = TypeVar("_T")
 
 
+@dataclass(frozen=True)
+class Unreadable:
+    """Values of one field that could not be read: how many, and where the first stands."""
+
+    count: int
+    file: str
+    line: int
+
+
 class DuckEngine:
     """One run's events in an in-memory DuckDB; a context manager that leaves nothing behind."""
 
@@ -47,7 +56,7 @@ class DuckEngine:
         except BaseException:
             self.close()
             raise
-        self.coverage = derive.Coverage()
+        self.strata: list[derive.Stratum] = []
         self.conflicting_ids = 0
         self._carried: dict[str, bool] = {}
         self._side_gauges: dict[str, str] = {}
@@ -104,7 +113,7 @@ class DuckEngine:
             for column in ("finish_reason", "stream_complete")
         }
         settings = replace(settings, weak=weak)
-        self.coverage = derive.create_events(self.connection, self.loader.columns, settings)
+        self.strata = derive.create_events(self.connection, self.loader.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
         stored = self.loader.columns - ({"deadline_ms"} if settings.deadlines else set())
         narrowed = settings.since_us is not None or settings.until_us is not None
@@ -218,6 +227,15 @@ class DuckEngine:
         ).fetchall()
         labels = {counts.file_id: counts.label for counts in self.files}
         return [InvalidField(labels[f], line, field, FieldFault(code)) for f, line, field, code in rows if f in labels]
+
+    def unreadable(self, field: str) -> Unreadable | None:
+        """Return how many of a field's values became NULL since they can't be read, and where the first stands."""
+        rows = self.connection.execute(
+            f"SELECT file_id, line, count(*) OVER () FROM {INVALID_TABLE} WHERE file_id IN ({self._ids()}) AND field = ? "
+            "ORDER BY file_id, line LIMIT 1", [field],
+        ).fetchall()
+        labels = {counts.file_id: counts.label for counts in self.files}
+        return Unreadable(int(rows[0][2]), labels[rows[0][0]], int(rows[0][1])) if rows else None
 
     def lines_meant(self, default: DeadlineDefault) -> bool:
         """Return whether a deadline of the configuration is for any of the loaded events, whatever these carry."""

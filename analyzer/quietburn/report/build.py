@@ -8,22 +8,25 @@ from quietburn.ledger.counts import FileCounts
 from quietburn.report import model
 from quietburn.report.unlock import unlock
 from quietburn.ruleset.severity import Severity
+from quietburn.share_intervals import Interval
 from quietburn.timerange import iso
 
 _MAX_INVALID = 200
+_RATES = ("success_rate", "usable_rate", "false_success_share")
 
 
 def report(
-    engine: DuckEngine, rates: Rates, results: list[RuleResult], domains: list[FailureDomain], notices: list[str]
+    engine: DuckEngine, rates: Rates, usable: Interval | None, results: list[RuleResult], domains: list[FailureDomain],
+    notices: list[str],
 ) -> model.Report:
-    """Return the report of one run."""
+    """Return the report of one run; `usable` is the usable rate's interval."""
     findings = [finding for result in results for finding in result.findings]
     titles = {result.rule.id: result.rule.rule.title for result in results}
     return model.Report(
         ledger=_ledger(engine),
-        rates=_rates(rates),
+        rates=_rates(rates, usable),
         failure_domains=[model.FailureDomainReport(domain=d.domain, attempts=d.attempts, action=d.action) for d in domains],
-        findings=[_finding(f, titles[f.rule]) for f in sorted(findings, key=_worst_first)],
+        findings=[_finding(f, titles[f.rule], _unmeasured(rates)) for f in sorted(findings, key=_worst_first)],
         quiet=[result.rule.id for result in results if result.outcome is Outcome.QUIET],
         not_evaluated=[
             model.NotEvaluatedReport(rule=result.rule.id, missing=list(result.missing))
@@ -121,26 +124,36 @@ def _criteria(criteria: dict[str, Criterion]) -> dict[str, model.CriterionReport
     return {name: model.CriterionReport(measured=c.measured, coverage=c.coverage) for name, c in criteria.items()}
 
 
-def _rates(rates: Rates) -> model.RatesReport:
+def _rates(rates: Rates, usable: Interval | None) -> model.RatesReport:
     def known(tokens: float) -> float | int | None:
         return tidy(tokens) if rates.tokens.coverage else None
 
     return model.RatesReport(
         attempts=rates.attempts,
         successes=rates.successes,
+        outcome_unknown=rates.outcome_unknown,
         success_rate=rates.success_rate,
+        success_rate_bounds=rates.success_rate_bounds,
         requests=rates.requests,
         valid=rates.valid,
+        judged=rates.judged,
+        judged_share=rates.judged_share,
         usable=rates.verdicts["usable"],
         unknown=rates.verdicts["unknown"],
+        unproven={name: unproven.requests for name, unproven in rates.unproven.items()},
+        unproven_streamed={name: unproven.streamed for name, unproven in rates.unproven.items()},
         usable_rate=rates.usable_rate,
         usable_rate_of_all=rates.usable_rate_of_all,
         usable_rate_bounds=rates.usable_rate_bounds,
-        usable_rate_interval95=rates.usable_rate_interval95,
+        usable_rate_interval95=(usable.estimate.low, usable.estimate.high) if usable else None,
+        usable_interval=interval_report(usable) if usable else None,
         false_success_share=rates.false_success_share,
         verdicts=rates.verdicts,
+        verdicts_with_2xx=rates.verdicts_with_2xx,
         requests_with_2xx=rates.requests_with_2xx,
-        abandoned_with_2xx=rates.abandoned_with_2xx,
+        abandoned_with_2xx=rates.verdicts_with_2xx["abandoned"],
+        errors_in_band=rates.errors_in_band,
+        not_an_answer=rates.not_an_answer,
         request_success_rate=rates.request_success_rate,
         amplification=rates.amplification,
         length_limited=rates.length_limited,
@@ -160,6 +173,18 @@ def _rates(rates: Rates) -> model.RatesReport:
         ],
         criteria=_criteria(rates.criteria),
         criteria_by_dialect={d: _criteria(c) for d, c in rates.criteria_by_dialect.items()},
+        answers=[
+            model.AnswersReport(dialect=a.dialect, stream=a.stream, answered=a.answered, criteria=_criteria(a.criteria))
+            for a in rates.answers
+        ],
+    )
+
+
+def interval_report(found: Interval) -> model.IntervalReport:
+    """Return an interval as reports hold it."""
+    return model.IntervalReport(
+        low=found.estimate.low, high=found.estimate.high, method=found.method, blocks=found.blocks,
+        design_effect=found.design_effect,
     )
 
 
@@ -168,7 +193,12 @@ def tidy(number: float) -> float | int:
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else number
 
 
-def _finding(finding: Finding, title: str) -> model.FindingReport:
+def _unmeasured(rates: Rates) -> frozenset[str]:
+    """Return the rates that this run can't state; no finding of it states them either."""
+    return frozenset(name for name in _RATES if getattr(rates, name) is None)
+
+
+def _finding(finding: Finding, title: str, unmeasured: frozenset[str]) -> model.FindingReport:
     def window(start: int, end: int) -> model.WindowReport:
         return model.WindowReport(start=iso(start) or "", end=iso(end) or "")
 
@@ -180,7 +210,7 @@ def _finding(finding: Finding, title: str) -> model.FindingReport:
         alert_window=window(finding.first_flagged_us, finding.last_flagged_us),
         subject=finding.subject,
         observed={
-            name: value if value is None or isinstance(value, bool) else tidy(value)
+            name: None if name in unmeasured else value if value is None or isinstance(value, bool) else tidy(value)
             for name, value in finding.observed.items()
         },
         top=[

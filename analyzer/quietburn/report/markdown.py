@@ -33,7 +33,7 @@ def gate_markdown(report: GateReport) -> str:
         "",
         "| rate | | n |",
         "| --- | --- | --- |",
-        f"| success | {percent(rates.success_rate)} | {rates.successes:,} of {rates.attempts:,} attempts |",
+        f"| success | {percent(rates.success_rate)} | {escape(words.success(rates))} |",
         f"| usable | {percent(rates.usable_rate)}{around} | {escape(words.usable(rates))} |",
         "",
         *([f"Not usable: {escape(reasons)}.  "] if reasons else []),

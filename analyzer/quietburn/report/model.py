@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Number = float | int
 Pair = tuple[float, float]
 
@@ -65,7 +65,7 @@ class LedgerReport(_Frozen):
 
 
 class CriterionReport(_Frozen):
-    """Whether a criterion counts, and the share of 2xx attempts that answer it."""
+    """The share of 2xx attempts that answer a criterion, and whether that is half of them or more."""
 
     measured: bool
     coverage: float | None
@@ -96,24 +96,59 @@ class TrafficReport(_Frozen):
     successes: int
 
 
+class IntervalReport(_Frozen):
+    """A 95 % interval, how it was made, and its design effect where blocks were resampled."""
+
+    low: float
+    high: float
+    method: str
+    blocks: int
+    design_effect: float | None
+
+
+class AnswersReport(_Frozen):
+    """2xx attempts that were logged alike (`stream` is null where no line says), and what can be told of them."""
+
+    dialect: str
+    stream: bool | None
+    answered: int
+    criteria: dict[str, CriterionReport]
+
+
 class RatesReport(_Frozen):
-    """The two rates side by side; what can't be measured is null."""
+    """The two rates side by side; what can't be measured is null.
+
+    valid = requests - invalid - abandoned, judged = valid - unknown; success_rate is over attempts
+    whose outcome is known, usable_rate and false_success_share over judged requests. Bounds hold a
+    rate whatever the unknown ones were. `unproven` counts usable requests of which a criterion can't
+    be told, `unproven_streamed` those of them that were streamed. requests_with_2xx = the sum of verdicts_with_2xx.
+    """
 
     attempts: int
     successes: int
+    outcome_unknown: int
     success_rate: float | None
+    success_rate_bounds: Pair | None
     requests: int
     valid: int
+    judged: int
+    judged_share: float | None
     usable: int
     unknown: int
+    unproven: dict[str, int]
+    unproven_streamed: dict[str, int]
     usable_rate: float | None
     usable_rate_of_all: float | None
     usable_rate_bounds: Pair | None
     usable_rate_interval95: Pair | None
+    usable_interval: IntervalReport | None
     false_success_share: float | None
     verdicts: dict[str, int]
+    verdicts_with_2xx: dict[str, int]
     requests_with_2xx: int
     abandoned_with_2xx: int
+    errors_in_band: int
+    not_an_answer: int
     request_success_rate: float | None
     amplification: float | None
     length_limited: int
@@ -121,6 +156,7 @@ class RatesReport(_Frozen):
     by_traffic: list[TrafficReport]
     criteria: dict[str, CriterionReport]
     criteria_by_dialect: dict[str, dict[str, CriterionReport]]
+    answers: list[AnswersReport]
 
 
 class FailureDomainReport(_Frozen):

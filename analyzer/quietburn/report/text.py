@@ -8,7 +8,7 @@ from rich.text import Text
 
 from quietburn.report.model import FindingReport, LedgerReport, RatesReport, Report
 from quietburn.report.printable import printable
-from quietburn.report.words import REASON, counted, criteria, interval, number, percent, usable
+from quietburn.report.words import REASON, counted, criteria, interval, number, percent, success, usable
 
 _SHOWN_LINES = 8
 _SHOWN_QUARANTINE = 10
@@ -53,7 +53,7 @@ def _head(ledger: LedgerReport) -> Lines:
 
 def _two_rates(rates: RatesReport) -> Lines:
     yield Text("  Success rate   ") + Text(f"{percent(rates.success_rate):>9}", style="bold") + _plain(
-        f"   {rates.successes:,} of {rates.attempts:,} attempts answered 2xx (what a dashboard shows)"
+        f"   {success(rates)} (what a dashboard shows)"
     )
     yield Text("  Usable rate    ") + Text(f"{percent(rates.usable_rate):>9}", style="bold") + _plain(
         f"   {_usable_words(rates)}"
@@ -65,29 +65,26 @@ def _two_rates(rates: RatesReport) -> Lines:
 def _usable_words(rates: RatesReport) -> str:
     if not rates.requests:
         return "no caller asked for anything"
-    if rates.usable_rate is None:
+    if rates.usable_rate is None or rates.usable_rate_interval95 is None:
         return usable(rates)
-    between = f" {interval(rates.usable_rate_interval95)}" if rates.usable_rate_interval95 else ""
-    return f"{usable(rates)} got a usable answer{between}"
+    return f"{usable(rates)} {interval(rates.usable_rate_interval95)}"
 
 
 def _waterfall(rates: RatesReport) -> Lines:
     """From answered to usable, then the requests that got no 2xx at all."""
     if not rates.requests:
         return
+    answered = rates.verdicts_with_2xx
     yield Text("  From success to usable (requests)", style="bold")
     yield _bar("answered 2xx", rates.requests_with_2xx, rates.requests)
-    for name in ("late", "truncated", "empty", "unknown"):
-        if rates.verdicts[name]:
-            yield _bar(f"- {REASON[name]}", rates.verdicts[name], rates.requests)
-    if rates.abandoned_with_2xx:
-        yield _bar("- abandoned", rates.abandoned_with_2xx, rates.requests)
-    yield _bar("= usable", rates.usable, rates.requests, "bold green")
-    others = {name: rates.verdicts[name] for name in ("refused", "failed", "invalid")}
-    others["abandoned"] = rates.verdicts["abandoned"] - rates.abandoned_with_2xx
-    told = ", ".join(f"{REASON[name]} {count:,}" for name, count in others.items() if count)
+    for name in (name for name in REASON if answered[name]):
+        yield _bar(f"- {REASON[name]}", answered[name], rates.requests)
+    yield _bar("= usable", answered["usable"], rates.requests, "bold green")
+    others = {name: rates.verdicts[name] - answered[name] for name in REASON}
+    told = [f"{REASON[name]} {count:,}" for name, count in others.items() if count]
     if told:
-        yield _plain(f"    no 2xx at all: {told}", "dim")
+        in_band = f" ({rates.errors_in_band:,} of them an error within a 2xx)" if rates.errors_in_band else ""
+        yield _plain(f"    no answer: {', '.join(told)}{in_band}", "dim")
 
 
 def _bar(label: str, count: int, whole: int, style: str = "") -> Text:

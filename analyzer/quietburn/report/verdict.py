@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from quietburn.report.model import SCHEMA_VERSION, Pair, RatesReport, _Frozen
+from quietburn.report.model import SCHEMA_VERSION, IntervalReport, Pair, RatesReport, _Frozen
 
 Version = Annotated[int, Field(json_schema_extra={"const": SCHEMA_VERSION})]
 
@@ -28,21 +28,12 @@ class Outcome(StrEnum):
 
 
 class Standing(StrEnum):
-    """What a difference is: one, smaller than its noise, or not comparable at all."""
+    """What a difference is: one, smaller than its noise, left open by what can't be told, or not comparable at all."""
 
     DIFFERENCE = "difference"
     NOISE = "noise"
+    UNTOLD = "cannot_be_told"
     REFUSED = "refused"
-
-
-class IntervalReport(_Frozen):
-    """A 95 % interval, how it was made, and its design effect where blocks were resampled."""
-
-    low: float
-    high: float
-    method: str
-    blocks: int
-    design_effect: float | None
 
 
 class DifferenceReport(_Frozen):

@@ -61,8 +61,7 @@ def _field(label: str, text: str) -> Iterator[str]:
 
 def _rates(side: SideReport, report: GateReport) -> Iterator[str]:
     rates = side.rates
-    answered = f"{rates.successes:,} of {rates.attempts:,} attempts (what a dashboard shows)"
-    yield from _field("success rate", f"{percent(rates.success_rate)}   {answered}")
+    yield from _field("success rate", f"{percent(rates.success_rate)}   {words.success(rates)} (what a dashboard shows)")
     found = report.usable_interval
     around = f" {words.interval((found.low, found.high))}" if found else ""
     yield from _field("usable rate", f"{percent(rates.usable_rate)}{around}   {words.usable(rates)}; {words.criteria(rates)}")
@@ -71,8 +70,8 @@ def _rates(side: SideReport, report: GateReport) -> Iterator[str]:
 def _both_rates(side: SideReport) -> str:
     rates = side.rates
     return (
-        f"success {percent(rates.success_rate)} of {rates.attempts:,} attempts, usable {percent(rates.usable_rate)} "
-        f"({words.usable(rates)}); {words.criteria(rates)}"
+        f"success {percent(rates.success_rate)}: {words.success(rates)}; usable {percent(rates.usable_rate)}: "
+        f"{words.usable(rates)}; {words.criteria(rates)}"
     )
 
 

@@ -60,20 +60,43 @@ def interval(pair: tuple[float, float]) -> str:
 
 
 def criteria(rates: RatesReport) -> str:
-    """Return which criteria are measured, and how well those that are not are known."""
-    measured = [CRITERION[name] for name, c in rates.criteria.items() if c.measured]
-    left = [f"{CRITERION[n]} ({percent(c.coverage)} known)" for n, c in rates.criteria.items() if not c.measured]
-    words = "usable here means: " + (", ".join(measured) or "nothing that is measured")
-    return words + (f". Not measured: {', '.join(left)}" if left else "")
+    """Return what usable means, and of how many requests which part of it can't be told."""
+    parts = ["usable means on time, complete and non-empty"]
+    on_time = rates.criteria["on_time"]
+    if not on_time.measured:
+        parts.append(f"on time can be told for {percent(on_time.coverage)} of the 2xx answers only")
+    parts += [
+        f"{CRITERION[name]} can't be told for {count:,} of them{_streamed(rates.unproven_streamed[name], count)}"
+        for name, count in rates.unproven.items() if count
+    ]
+    return "; ".join(parts)
+
+
+def _streamed(streamed: int, count: int) -> str:
+    return " (streams)" if streamed == count else f" ({streamed:,} of them streams)" if streamed else ""
 
 
 def usable(rates: RatesReport) -> str:
-    """Return the usable rate's numbers, or that it can't be measured and the most that it can be."""
+    """Return what the usable rate is a rate of, and between which shares of all it lies where some can't be told."""
+    if rates.usable_rate_bounds is None:
+        return "no valid request"
+    low, high = (percent(bound) for bound in rates.usable_rate_bounds)
+    untold = f"{rates.unknown:,} of {rates.valid:,} can't be told: between {low} and {high} of all"
     if rates.usable_rate is None:
-        if rates.usable_rate_bounds is None:
-            return "no valid request"
-        return f"can't be measured; at most {percent(rates.usable_rate_bounds[1])} of {rates.valid:,} valid requests"
-    return f"{rates.usable:,} of {rates.valid:,} valid requests"
+        return f"can't be measured; {untold}"
+    judged = f"{rates.usable:,} of {counted(rates.judged, 'judged request')}"
+    return f"{judged} ({untold})" if rates.unknown else judged
+
+
+def success(rates: RatesReport) -> str:
+    """Return what the success rate is a rate of, and between which shares of all it lies where some can't be told."""
+    known = rates.attempts - rates.outcome_unknown
+    answered = f"{rates.successes:,} of {counted(known, 'attempt')} answered 2xx"
+    if rates.success_rate_bounds is None:
+        return answered
+    low, high = (percent(bound) for bound in rates.success_rate_bounds)
+    untold = f"the outcome of {rates.outcome_unknown:,} of {rates.attempts:,} is not known: between {low} and {high} of all"
+    return f"can't be measured; {untold}" if rates.success_rate is None else f"{answered} ({untold})"
 
 
 def verdict(report: GateReport) -> str:
