@@ -23,6 +23,7 @@ from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.reasons import BadItem, FieldFault, InvalidField, LineFault, QuarantinedLine
 from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids, find_counted_lines
+from quietburn.ledger.reshipped import differing_keys
 from quietburn.ledger.store import is_store, mark_store, transaction
 
 _T = TypeVar("_T")
@@ -58,6 +59,7 @@ class DuckEngine:
             raise
         self.strata: list[derive.Stratum] = []
         self.conflicting_ids = 0
+        self.reshipped_keys: dict[str, int] = {}
         self._carried: dict[str, bool] = {}
         self._side_gauges: dict[str, str] = {}
 
@@ -79,16 +81,17 @@ class DuckEngine:
 
     def load(self, ledgers: list[LedgerFile], progress: Callable[[int], None] | None = None) -> None:
         """Load ledgers, each as a whole; without any, take what the store holds."""
-        for ledger in ledgers:
-            self.loader.load(ledger, progress)
+        by_id = {self.loader.load(ledger, progress).file_id: ledger for ledger in ledgers}
         if not ledgers:
             self.loader.restore()
         repeats = find_counted_lines(self.connection, self.loader.columns, self._file_ids)
         for counts in self.files:
-            counts.duplicates = repeats.get(counts.file_id, 0)
+            counts.duplicates, counts.reshipped = repeats.get(counts.file_id, (0, 0))
             counts.events -= counts.duplicates
             if counts.packed and counts.duplicates:
                 self._count_repeated_lines(counts)
+        if any(counts.reshipped for counts in self.files):
+            self.reshipped_keys = differing_keys(self.connection, by_id)
         self.conflicting_ids = conflicting_ids(self.connection, self.loader.columns)
 
     def _count_repeated_lines(self, counts: FileCounts) -> None:
@@ -99,6 +102,7 @@ class DuckEngine:
         ).fetchall()
         counts.duplicates = before - int(left)
         counts.packed = counts.events - int(left)
+        counts.reshipped = min(counts.reshipped, counts.duplicates)
 
     @property
     def _file_ids(self) -> list[int] | None:

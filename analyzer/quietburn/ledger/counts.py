@@ -29,6 +29,7 @@ class FileCounts:
     packed: int = 0  # events beyond the first of their line, in dialects that put several into one
     bad_items: int = 0  # events refused within lines that were used
     duplicates: int = 0
+    reshipped: int = 0  # of these: lines that differ in keys that no column is made of
     invalid_values: int = 0
     coerced: int = 0
     naive_times: int = 0

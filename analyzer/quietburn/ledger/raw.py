@@ -207,14 +207,15 @@ def _add_table(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSch
     private = source.private_keys
     names, arrays = ["line"], [pa.array(numbers)]
     texts: dict[str, Any] = {}
-    unknown: list[pa.Array] = []
+    unread: list[pa.Array] = []
     for key in table.column_names:
         column = _one_array(table[key])
         # A line of a later block may bring a key while this one was read: kinds are only ever added.
         if not _is_as_announced(table, key, schema):
-            if not source.knows(key) and column.null_count < len(column):
-                _count_unknown(raw.unknown, key, column, numbers)
-                unknown.append(pc.is_valid(column))
+            if not source.reads_whole(key) and column.null_count < len(column):
+                unread.append(pc.is_valid(column))
+                if not source.knows(key):
+                    _count_unknown(raw.unknown, key, column, numbers)
             continue
         if key in private:
             texts[key] = column
@@ -224,9 +225,9 @@ def _add_table(raw: RawBlock, table: pa.Table, segment: Segment, schema: FastSch
     for name, array in private_columns(texts, source):
         names.append(name)
         arrays.append(array)
-    if unknown:
+    if unread:
         names.append(LINE_CHECK)
-        arrays.append(_line_checks(segment, unknown))
+        arrays.append(_line_checks(segment, unread))
     raw.tables.append(pa.table(arrays, names=names))
 
 
@@ -235,9 +236,9 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _line_checks(segment: Segment, unknown: list[pa.Array]) -> pa.Array:
-    """Return a check sum for each line that holds any of the unknown keys."""
-    holds = reduce(pc.or_, unknown).to_numpy(zero_copy_only=False)
+def _line_checks(segment: Segment, unread: list[pa.Array]) -> pa.Array:
+    """Return a check sum for each line that holds any of the keys that aren't read."""
+    holds = reduce(pc.or_, unread).to_numpy(zero_copy_only=False)
     data, starts = segment.data, segment.starts
     sums = np.zeros(len(holds), np.int64)
     for row in np.flatnonzero(holds).tolist():
@@ -278,11 +279,12 @@ def _read_carefully(raw: RawBlock, lines: list[Line], source: Source) -> None:
             if place is not None:
                 row[ITEM] = place
             rows.append((line.number, row))
-            unknown = [key for key in keys_with_values(record) if not source.knows(key)]
-            if unknown:
+            unread = [key for key in keys_with_values(record) if not source.reads_whole(key)]
+            if unread:
                 row[LINE_CHECK] = zlib.crc32(line.data)
-            for key in unknown:
-                raw.unknown.add(key, 1, line.number)
+            for key in unread:
+                if not source.knows(key):
+                    raw.unknown.add(key, 1, line.number)
     if rows:
         raw.tables.append(_careful_table(rows))
 

@@ -39,7 +39,7 @@ RAW_TYPES = {
 PRIVATE_TYPES = {"prefix_fp": pa.string(), "prefix_noisy": pa.bool_(), "answer_chars": pa.float64()}
 _CAPITAL = re.compile(r"[A-Z^]")
 CLOCK = "us"  # mark of a column of microseconds since 1970, made of a time that is proven to be in seconds
-LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys that no dialect knows
+LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys of which not everything becomes columns
 
 ITEM = "item"  # place of the event in its line, where a line holds several
 

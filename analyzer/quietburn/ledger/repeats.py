@@ -5,16 +5,25 @@ are noted, and a store keeps every line of every file.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from quietburn.ledger.sql import any_of, count_where
+
 EVENTS_TABLE = "ledger_events"
 COUNTED_LINES = "counted_lines"
-REPEATS = "repeats"  # temporary: row_id and file_id of lines that stand twice
+REPEATS = "repeats"  # temporary: lines that stand twice, whether each was shipped again, and the line that counts
 REPEATED_IDS = "lines_of_repeated_ids"  # temporary: row_id of lines whose id, or else whose key, stands in several lines
+
+
+class Repeated(NamedTuple):
+    """How many lines of a file are the same event again, and how many of these were shipped again with other keys."""
+
+    lines: int
+    reshipped: int
 
 
 def lines_of(file_ids: Iterable[int] | None) -> str:
@@ -25,7 +34,7 @@ def lines_of(file_ids: Iterable[int] | None) -> str:
 
 def find_counted_lines(
     connection: duckdb.DuckDBPyConnection, columns: frozenset[str], file_ids: Iterable[int] | None
-) -> dict[int, int]:
+) -> dict[int, Repeated]:
     """Make the view `counted_lines`: the lines of some files (None: of all) without repeats; return repeats by file."""
     lines = lines_of(file_ids)
     find_repeated_ids(connection, columns, lines)
@@ -76,14 +85,17 @@ def _repeated_hashes(
     return np.concatenate(found)
 
 
-def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str) -> dict[int, int]:
+def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str) -> dict[int, Repeated]:
     """Note which lines are the same event again; return how many by file.
 
-    A line counts as a repeat when all fields are equal, those that no dialect knows among them,
-    and it has an id or a time with a fraction of a second; the first one counts. Needs
-    `find_repeated_ids` of the same lines.
+    A line is a duplicate when all its keys are equal to another's, those that no dialect reads
+    among them, and it has an id or a time with a fraction of a second. It was shipped again when it
+    has both, all columns are equal, and only keys differ that aren't read (an ingest id). The first
+    line counts. Needs `find_repeated_ids` of the same lines.
     """
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {REPEATS} (row_id BIGINT, file_id INTEGER)")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {REPEATS} (row_id BIGINT, file_id INTEGER, reshipped BOOLEAN, first_row BIGINT)"
+    )
     # First by the few columns that tell most, then, where these agree, by all of them.
     narrow = ", ".join(name for name in ("request_id", "idempotency_key", "ts_us", "attempt", "status") if name in columns)
     if not narrow:
@@ -102,13 +114,25 @@ def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str],
     )
     if connection.execute("SELECT count(*) FROM alike").fetchall() == [(0,)]:
         return {}
-    every = ", ".join(["dialect", "line_check", *sorted(columns)])
+    read = ", ".join(["dialect", *sorted(columns)])
+    order = "ORDER BY file_id, line, item"
     connection.execute(
-        f"INSERT INTO {REPEATS} SELECT row_id, file_id FROM (SELECT row_id, file_id, "
-        f"row_number() OVER (PARTITION BY {every} ORDER BY file_id, line, item) AS nth "
-        f"FROM {lines} WHERE row_id IN (SELECT row_id FROM alike)) WHERE nth > 1"
+        f"INSERT INTO {REPEATS} SELECT row_id, file_id, nth = 1, first_row FROM (SELECT row_id, file_id, "
+        f"row_number() OVER (PARTITION BY {read}, line_check {order}) AS nth, "
+        f"row_number() OVER (PARTITION BY {read} {order}) AS nth_read, "
+        f"first_value(row_id) OVER (PARTITION BY {read} {order}) AS first_row, {_is_one_event(columns)} AS one_event "
+        f"FROM {lines} WHERE row_id IN (SELECT row_id FROM alike)) WHERE nth > 1 OR (nth_read > 1 AND one_event)"
     )
-    return {int(f): int(n) for f, n in connection.execute(f"SELECT file_id, count(*) FROM {REPEATS} GROUP BY 1").fetchall()}
+    counted = connection.execute(f"SELECT file_id, count(*), {count_where('reshipped')} FROM {REPEATS} GROUP BY 1").fetchall()
+    return {int(file_id): Repeated(int(lines), int(again)) for file_id, lines, again in counted}
+
+
+def _is_one_event(columns: frozenset[str]) -> str:
+    """Return the predicate: the line's columns name one event, by an id and a time with a fraction of a second."""
+    if "request_id" not in columns:
+        return "FALSE"
+    fraction = any_of(f"{name} % 1000000 <> 0" for name in ("ts_us", "started_us") if name in columns)
+    return f"request_id IS NOT NULL AND ({fraction})"
 
 
 def conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> int:

@@ -41,6 +41,10 @@ class Source:
         """Whether a top-level key belongs to the dialect."""
         return key in self.roles or key in self.ignored or key in self._roots
 
+    def reads_whole(self, key: str) -> bool:
+        """Whether all that a top-level key holds becomes columns: not where only parts of it are read, or none."""
+        return key in self.roles and key not in self.ignored
+
     @cached_property
     def _roots(self) -> frozenset[str]:
         read = [*self.roles, *(key for _, keys in self.derived.values() for key in keys)]

@@ -81,6 +81,8 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
         blank=total("blank"),
         duplicates=total("duplicates"),
         bad_items=total("bad_items"),
+        reshipped=total("reshipped"),
+        reshipped_keys=engine.reshipped_keys,
         conflicting_ids=engine.conflicting_ids,
         invalid_values=total("invalid_values"),
         coerced=total("coerced"),

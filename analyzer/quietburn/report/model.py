@@ -44,7 +44,11 @@ class FileReport(_Frozen):
 
 
 class LedgerReport(_Frozen):
-    """What became of all lines: lines = used + not_a_request + duplicates + quarantined + blank."""
+    """What became of all lines: lines = used + not_a_request + duplicates + quarantined + blank.
+
+    `reshipped` counts the duplicates that differ in keys of which no column is made; `reshipped_keys`
+    in how many of them each key differs, as far as the ledgers can be read again.
+    """
 
     files: list[FileReport]
     lines: int
@@ -56,6 +60,8 @@ class LedgerReport(_Frozen):
     blank: int
     duplicates: int
     bad_items: int
+    reshipped: int
+    reshipped_keys: dict[str, int]
     conflicting_ids: int
     invalid_values: int
     coerced: int

@@ -217,7 +217,7 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
     texts = ledger.not_a_request_kinds.get("text that is no JSON")
     no_request = f"not a request ({texts:,} of them text that is no JSON)" if texts else "not a request"
     also = {
-        no_request: ledger.not_a_request, "duplicates": ledger.duplicates, "blank": ledger.blank,
+        no_request: ledger.not_a_request, _duplicates(ledger): ledger.duplicates, "blank": ledger.blank,
         "items refused within used lines": ledger.bad_items,
         "values that became unknown": ledger.invalid_values, "numbers given as text": ledger.coerced,
         "ids that came again with other content": ledger.conflicting_ids,
@@ -229,6 +229,13 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
         keys = ", ".join(f"{key.key} ({counted(key.lines, 'line')})" for key in ledger.unknown_keys[:6])
         more = f" and {len(ledger.unknown_keys) - 6} more" if len(ledger.unknown_keys) > 6 else ""
         yield _plain(f"  Keys that were not read: {keys}{more}", "dim")
+
+
+def _duplicates(ledger: LedgerReport) -> str:
+    if not ledger.reshipped:
+        return "duplicates"
+    differing = ", ".join(sorted(ledger.reshipped_keys)) or "keys that are not read"
+    return f"duplicates ({ledger.reshipped:,} of them shipped again: they differ in {differing})"
 
 
 def _notices(report: Report, width: int) -> Lines:
