@@ -17,6 +17,7 @@ from quietburn.ledger.cpu import by_minute, read_cpu
 from quietburn.ledger.inputs import LedgerFile, find_ledgers, label_of
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.mapping import shipped_mappings
+from quietburn.ledger.remap import given_units, remapped
 from quietburn.notices import notices_for
 from quietburn.report import build
 from quietburn.report.model import Report
@@ -90,10 +91,11 @@ def analyzing(
     ledgers = find_ledgers(paths) if paths or request.store is None else []
     if not ledgers and request.store is not None and not request.store.is_file():
         raise InputError(f"--db {request.store}: no such file, and no ledger is given to make one from.")
+    units = given_units(request.config)
     known, forced = _dialects(request)
     with DuckEngine(
         zone=request.zone, known=known, forced=forced, threads=request.threads, memory_limit=request.memory_limit,
-        database=request.store,
+        database=request.store, units=units,
     ) as engine:
         cpu = read_cpu(request.cpu, request.zone) if request.cpu else None
         engine.load(ledgers, progress)
@@ -144,7 +146,8 @@ def _values(
 def _dialects(request: Request) -> tuple[tuple[Dialect, ...], Dialect | None]:
     """Return the known dialects, an added mapping first, and the one that every line must be of."""
     given = (request.mapping,) if request.mapping is not None else ()
-    known = tuple(_with_classes(mapping, request.config) for mapping in (*given, *shipped_mappings()))
+    read = (remapped(mapping, request.config.map) for mapping in (*given, *shipped_mappings()))
+    known = tuple(_with_classes(mapping, request.config) for mapping in read)
     if given and request.dialect is None and not known[0].recognise.keys:
         return known, known[0]
     if request.dialect is None:

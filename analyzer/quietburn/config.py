@@ -43,6 +43,20 @@ class Traffic(BaseModel):
     classes: list[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]] = Field(default_factory=list)
 
 
+def _as_keys(value: object) -> object:
+    """Take a single key as a list of one."""
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+class MapEntry(BaseModel):
+    """Where a column is read from, for every dialect of the run: keys, and their unit."""
+
+    model_config = _MODEL
+
+    sources: Annotated[tuple[str, ...], BeforeValidator(_as_keys), Field(min_length=1)] = Field(alias="from")
+    unit: Literal["s", "ms", "us", "ns"] | None = None
+
+
 class GateSettings(BaseModel):
     """What `gate` asks, where no flag says otherwise; shares from 0 to 1."""
 
@@ -71,6 +85,7 @@ class Config(BaseModel):
     length_is_complete: bool = True
     rules: dict[str, dict[str, Finite]] = Field(default_factory=dict)
     traffic: Traffic = Field(default_factory=Traffic)
+    map: dict[str, MapEntry] = Field(default_factory=dict)
     gate: GateSettings = Field(default_factory=GateSettings)
     origin: str | None = Field(default=None, exclude=True)
 
@@ -78,6 +93,9 @@ class Config(BaseModel):
     def deadlines(self) -> Deadlines:
         """Return the configured deadlines; none where none is configured."""
         return self.deadline_ms or Deadlines()
+
+
+_MAP_KEYS = ("from", "unit")
 
 
 def load_config(path: Path | None, start: Path | None = None) -> Config:
@@ -129,5 +147,5 @@ def _read(path: Path, content: dict[str, Any]) -> Config:
         return Config.model_validate(content | {"origin": str(path)})
     except ValidationError as problem:
         models = (Config, Deadlines, Traffic, GateSettings)
-        known = [name for model in models for name in model.model_fields if name != "origin"]
+        known = [*(name for model in models for name in model.model_fields if name != "origin"), *_MAP_KEYS]
         raise ConfigError(f"configuration {path}: " + "; ".join(validation_problems(problem, known)) + ".") from None

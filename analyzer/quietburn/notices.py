@@ -7,6 +7,7 @@ from quietburn.answers import Rates
 from quietburn.classify import Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.settings import Settings
+from quietburn.ledger.units import GIVEN, Settled
 from quietburn.limits import MINUTE_US
 from quietburn.samples import Patience, patience
 from quietburn.share_intervals import Interval, method_words
@@ -29,7 +30,7 @@ def notices_for(
     found += _of_rates(rates)
     if usable and rates.is_measured:
         found.append(method_words(usable))
-    found += _of_lines(engine)
+    found += [*_of_units(engine), *_of_lines(engine)]
     if any(result.outcome is Outcome.ERRORED for result in results):
         found.append("Some rules failed: they found neither something nor nothing.")
     return found
@@ -46,6 +47,26 @@ def _of_times(engine: DuckEngine, zone: str | None) -> Iterator[str]:
     future, latest = engine.after(time.time_ns() // 1000 + _CLOCK_SKEW_US)
     if future:
         yield f"{future:,} events lie in the future, the last at {iso(latest)}: somebody's clock is wrong."
+
+
+def _of_units(engine: DuckEngine) -> Iterator[str]:
+    """Say how durations were read whose name tells no unit, and how to settle those that nothing tells."""
+    labels = {counts.file_id: counts.label for counts in engine.files}
+    alike: dict[tuple[str, str, str | None], list[Settled]] = {}
+    for settled in engine.settled:
+        if settled.how != GIVEN:
+            alike.setdefault((settled.column, settled.key, settled.unit), []).append(settled)
+    for (column, key, unit), found in alike.items():
+        more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+        where = f"{labels[found[0].file_id]}{more}: {key!r} names no unit"
+        if unit is None:
+            values = sum(settled.values for settled in found)
+            yield (
+                f"{where} and nothing in the file tells it: its {values:,} values are unknown. Name the unit in quietburn.toml: "
+                f'[map] {column} = {{ from = "{key}", unit = "s" }} (or unit = "ms").'
+            )
+        else:
+            yield f"{where}; it was read in {unit}: {found[0].how}."
 
 
 def _of_lines(engine: DuckEngine) -> Iterator[str]:

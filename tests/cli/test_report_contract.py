@@ -23,7 +23,8 @@ CONTRACT: dict[str, Any] = {
             }
         ],
         "lines": int, "used": int, "events": int, "quarantined": int, "not_a_request": int, "blank": int, "duplicates": int,
-        "reshipped": int, "reshipped_keys": dict, "conflicting_ids": int, "invalid_values": int, "coerced": int, "unknown_keys": [{"key": str, "lines": int}],
+        "reshipped": int, "reshipped_keys": dict, "conflicting_ids": int,
+        "invalid_values": int, "coerced": int, "unknown_keys": [{"key": str, "lines": int}],
         "first_ts": str, "last_ts": str,
     },
     "rates": {

@@ -16,15 +16,17 @@ from quietburn.engine import derive
 from quietburn.engine.base import EngineError
 from quietburn.engine.connection import MEMORY_LIMIT, connect
 from quietburn.engine.settings import DeadlineDefault, Settings
+from quietburn.ledger.counted import count_lines
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.reasons import BadItem, FieldFault, InvalidField, LineFault, QuarantinedLine
-from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids, find_counted_lines
+from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids
 from quietburn.ledger.reshipped import differing_keys
 from quietburn.ledger.store import is_store, mark_store, transaction
+from quietburn.ledger.units import GivenUnits, Settled
 
 _T = TypeVar("_T")
 
@@ -44,6 +46,7 @@ class DuckEngine:
     def __init__(
         self, *, zone: str | None = None, known: tuple[Dialect, ...], forced: Dialect | None = None,
         threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None,
+        units: GivenUnits | None = None,
     ) -> None:
         self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit, database=database)
         try:
@@ -57,6 +60,9 @@ class DuckEngine:
         except BaseException:
             self.close()
             raise
+        self._given_units = units or {}
+        self.columns: frozenset[str] = frozenset()
+        self.settled: list[Settled] = []
         self.strata: list[derive.Stratum] = []
         self.conflicting_ids = 0
         self.reshipped_keys: dict[str, int] = {}
@@ -84,15 +90,16 @@ class DuckEngine:
         by_id = {self.loader.load(ledger, progress).file_id: ledger for ledger in ledgers}
         if not ledgers:
             self.loader.restore()
-        repeats = find_counted_lines(self.connection, self.loader.columns, self._file_ids)
+        counted = count_lines(self.connection, self.loader.columns, self._file_ids, self._given_units)
+        self.columns, self.settled = counted.columns, counted.settled
         for counts in self.files:
-            counts.duplicates, counts.reshipped = repeats.get(counts.file_id, (0, 0))
+            counts.duplicates, counts.reshipped = counted.repeats.get(counts.file_id, (0, 0))
             counts.events -= counts.duplicates
             if counts.packed and counts.duplicates:
                 self._count_repeated_lines(counts)
         if any(counts.reshipped for counts in self.files):
             self.reshipped_keys = differing_keys(self.connection, by_id)
-        self.conflicting_ids = conflicting_ids(self.connection, self.loader.columns)
+        self.conflicting_ids = conflicting_ids(self.connection, self.columns)
 
     def _count_repeated_lines(self, counts: FileCounts) -> None:
         """Count as duplicates the lines none of whose events count."""
@@ -117,9 +124,9 @@ class DuckEngine:
             for column in ("finish_reason", "stream_complete")
         }
         settings = replace(settings, weak=weak)
-        self.strata = derive.create_events(self.connection, self.loader.columns, settings)
+        self.strata = derive.create_events(self.connection, self.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
-        stored = self.loader.columns - ({"deadline_ms"} if settings.deadlines else set())
+        stored = self.columns - ({"deadline_ms"} if settings.deadlines else set())
         narrowed = settings.since_us is not None or settings.until_us is not None
         self._carried = self._count("events" if narrowed else COUNTED_LINES, stored) | self._count(
             "events", ({"deadline_ms"} if settings.deadlines else set()) | ({"prefix_is_new"} if "prefix_fp" in stored else set())
@@ -243,14 +250,14 @@ class DuckEngine:
 
     def lines_meant(self, default: DeadlineDefault) -> bool:
         """Return whether a deadline of the configuration is for any of the loaded events, whatever these carry."""
-        condition = default.condition(self.loader.columns)
+        condition = default.condition(self.columns)
         if condition in (None, "TRUE"):
             return condition is not None
         return bool(self.connection.execute(f"SELECT 1 FROM {COUNTED_LINES} WHERE {condition} LIMIT 1").fetchall())
 
     def routes(self, limit: int) -> list[str]:
         """Return the routes of the loaded events, those with the most events first."""
-        if "route" not in self.loader.columns:
+        if "route" not in self.columns:
             return []
         rows = self.connection.execute(
             f"SELECT route FROM {COUNTED_LINES} WHERE route IS NOT NULL "
@@ -260,7 +267,7 @@ class DuckEngine:
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the first and last time of the loaded events, in UTC microseconds."""
-        if "ts_us" not in self.loader.columns:
+        if "ts_us" not in self.columns:
             return None, None
         ((first, last),) = self.connection.execute(
             f"SELECT min(ts_us), max(ts_us) FROM {COUNTED_LINES}"
@@ -269,7 +276,7 @@ class DuckEngine:
 
     def after(self, moment_us: int) -> tuple[int, int | None]:
         """Return how many of the loaded events are later than a moment, and the time of the last of them."""
-        if "ts_us" not in self.loader.columns:
+        if "ts_us" not in self.columns:
             return 0, None
         ((count, last),) = self.connection.execute(
             f"SELECT count(*), max(ts_us) FROM {COUNTED_LINES} WHERE ts_us > {moment_us}"

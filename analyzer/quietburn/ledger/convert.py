@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from quietburn.ledger.classes import PROBE_AGENTS, traffic_class
-from quietburn.ledger.events import BY_NAME, Kind
+from quietburn.ledger.events import BY_NAME, SETTLED_AS, UNSETTLED, Kind
 from quietburn.ledger.fields import (
     Value,
     flag_value,
@@ -102,6 +102,8 @@ def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
             keys.end_us = value.sql if name == "ts_us" else keys.end_us
         if name == "traffic" and value is not None and any(way.inferred for way in ways):
             values["traffic_source"] = _traffic_source(ways, keys, zone)
+        if name in SETTLED_AS and value is not None:
+            values[UNSETTLED[SETTLED_AS[name]][1]] = _key_of(name, ways, keys, zone)
     _add_private(values, keys)
     if mapping.has_time:
         checks = time_checks(mapping, keys, zone)
@@ -126,7 +128,7 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: RawColumns, zone: st
             result.prove(*([None] if value.proof is None else value.proof))
             guard = "".join(f" AND NOT {before}" for before in taken)
             for code, predicate in value.faults:
-                result.field_faults.append((name, code, f"{value.present}{guard} AND {predicate}"))
+                result.field_faults.append((SETTLED_AS.get(name, name), code, f"{value.present}{guard} AND {predicate}"))
             result.coerced += [f"{value.present}{guard} AND {predicate}" for predicate in value.coerced]
             branches.append(value)
             taken.append(value.present)
@@ -150,6 +152,16 @@ def _traffic_source(ways: tuple[Alternative, ...], keys: RawColumns, zone: str |
     found = [(value.present, way.inferred) for way in ways for value in _way("traffic", Kind.TEXT, way, keys, zone)]
     cases = " ".join(f"WHEN {present} THEN {literal(source) if source else _NO_TEXT}" for present, source in found)
     return Value(f"CASE {cases} END", "TRUE")
+
+
+def _key_of(name: str, ways: tuple[Alternative, ...], keys: RawColumns, zone: str | None) -> Value:
+    """Return the key that a duration without a unit came from: what settles its unit may differ from key to key."""
+    kind, cases = BY_NAME[name].kind, ""
+    for way in ways:
+        read = [key for key in way.keys if keys.kinds(key)]
+        for key, value in zip(read, _way(name, kind, way, keys, zone), strict=True):
+            cases += f" WHEN {value.present} THEN {literal(key)}"
+    return Value(f"CASE{cases} END", "TRUE")
 
 
 def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | None) -> list[Value]:
@@ -176,7 +188,8 @@ def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | 
 def _convert(name: str, kind: Kind, way: Alternative, key: str, keys: RawColumns, zone: str | None) -> Value:
     present = keys.present(key)
     if way.only == "text":
-        present = f"({keys.text(key)} IS NOT NULL AND {is_written_as_text(key, keys)})"
+        is_text = is_written_as_text(key, keys)
+        present = is_text if is_text == "FALSE" else f"({keys.text(key)} IS NOT NULL AND {is_text})"
     elif way.only == "number":
         present = f"({number(key, keys)} IS NOT NULL)"
     if way.translate is not None:
@@ -206,7 +219,8 @@ def _add_private(values: dict[str, Value], keys: RawColumns) -> None:
 
 
 _USAGE = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens", "actual_tokens")
-_TIMINGS = ("latency_ms", "ttft_ms", "upstream_ms")
+_TIMINGS = ("latency_ms", "ttft_ms", "upstream_ms", "latency_unitless", "ttft_unitless", "upstream_unitless")
+_MEASURED = ("latency_ms", "ttft_ms", "latency_unitless", "ttft_unitless")  # 0 is 0 in every unit
 
 
 def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion, mapping: Mapping) -> None:
@@ -227,7 +241,7 @@ def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion, mapp
 
 def _inventions(values: dict[str, Value], final: dict[str, str], keys: RawColumns, result: Conversion) -> None:
     """Make unknown what a failed attempt that reports 0 ms says of its usage and timings."""
-    measured = [values[name] for name in ("latency_ms", "ttft_ms") if name in values]
+    measured = [values[name] for name in _MEASURED if name in values]
     if not measured:
         return
     status = values.get("status")

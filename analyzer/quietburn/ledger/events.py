@@ -113,7 +113,24 @@ COLUMNS: tuple[Column, ...] = (
     _flag("prefix_noisy", "whether a clock or an id was found in the prefix"),
 )
 
-BY_NAME = {column.name: column for column in COLUMNS}
+# A duration under a name that tells no unit is stored as it came, with the name of its key, beside
+# the column that it belongs to; the unit is settled over whole files (units.py).
+UNSETTLED = {
+    name: (f"{name.removesuffix('_ms')}_unitless", f"{name.removesuffix('_ms')}_key")
+    for name in ("latency_ms", "ttft_ms", "upstream_ms", "deadline_ms", "queue_age_ms", "ready_ms")
+}
+SETTLED_AS = {unitless: name for name, (unitless, _) in UNSETTLED.items()}
+
+
+def _unsettled(name: str, unitless: str, key: str) -> tuple[Column, Column]:
+    return (
+        Column(unitless, Kind.DURATION, f"{name} as it came, in a unit that its name doesn't tell", "unknown", given=False),
+        Column(key, Kind.TEXT, f"the key of {unitless}", given=False),
+    )
+
+
+_STORED_ONLY = (column for name, pair in UNSETTLED.items() for column in _unsettled(name, *pair))
+BY_NAME = {column.name: column for column in (*COLUMNS, *_STORED_ONLY)}
 
 # What an error field says, in any case, where there was no error.
 NO_ERROR = ("", "-", "0", "false", "none", "null", "ok", "success")

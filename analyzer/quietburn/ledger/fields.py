@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from quietburn.ledger.classes import agent_class
-from quietburn.ledger.events import BY_NAME, NO_ERROR, Kind
+from quietburn.ledger.durations import suffixed_ms
+from quietburn.ledger.events import BY_NAME, NO_ERROR, SETTLED_AS, Kind
 from quietburn.ledger.proofs import Proof, Scaled, Within
 from quietburn.ledger.rawcolumns import RawColumns, RawKind
 from quietburn.ledger.reasons import FieldFault
@@ -133,15 +134,20 @@ def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: st
     if text and name == "retry_after_s":
         until = _seconds_until(text, keys.end_us)
         scaled, read = f"COALESCE({scaled}, {until})", f"COALESCE({written}, {until})"
+    if text and kind is Kind.DURATION and name not in SETTLED_AS:
+        told = suffixed_ms(text) if BY_NAME[name].unit == "ms" else f"({suffixed_ms(text)}) / 1000.0"
+        scaled, read = f"COALESCE({scaled}, {told})", f"COALESCE({read}, {told})"
     limits, faults = _limits(kind, BY_NAME[name].unit, scaled)
     coerced, empty = [], ""
     if text:
         coerced.append(f"{text} IS NOT NULL AND {written} IS NOT NULL")
         empty = f" AND trim(COALESCE({text}, 'x')) NOT IN ('', '-')"  # how loggers write that there is none
     if set(keys.kinds(key)) - {RawKind.NUMBER, RawKind.INTEGER}:
-        faults.append((FieldFault.NOT_A_NUMBER, f"{read} IS NULL{empty}"))
+        # Of a duration without a unit, a text is the business of the column that takes texts with units.
+        is_other = f" AND NOT {is_written_as_text(key, keys)}" if name in SETTLED_AS else ""
+        faults.append((FieldFault.NOT_A_NUMBER, f"{read} IS NULL{empty}{is_other}"))
     sql = f"CASE WHEN {' AND '.join(limits)} THEN {scaled} END"
-    if name == "deadline_ms":
+    if name in ("deadline_ms", "deadline_unitless"):
         # A deadline of nothing is how loggers write that there is none.
         faults.append((FieldFault.OUT_OF_RANGE, f"{scaled} = 0"))
         sql = f"NULLIF({sql}, 0)"
@@ -178,18 +184,18 @@ _WEEK_MS = 7 * 86_400_000.0
 def ceiling(kind: Kind, unit: str) -> float:
     """Return the largest magnitude that a value may have: what lies beyond is another unit or no measurement.
 
-    Durations: a week (an epoch time given as a deadline lies beyond). Counts: 2^53, up to which a
-    double holds every integer.
+    Durations: a week (an epoch time given as a deadline lies beyond), in nanoseconds where the unit
+    is unknown. Counts: 2^53, up to which a double holds every integer.
     """
     if kind is Kind.PERCENT:
         return 100.0
     if kind is Kind.COUNT:
         return 2.0**53
-    return _WEEK_MS / 1000 if unit == "s" else _WEEK_MS
+    return _WEEK_MS * {"s": 1e-3, "unknown": 1e6}.get(unit, 1.0)
 
 
 def _numeric_proof(name: str, kind: Kind, scaled: Scaled) -> Proof:
     """Return what must hold for each number of the key to be one of the kind."""
     most = ceiling(kind, BY_NAME[name].unit)
     lowest = -most if kind is Kind.NUMBER else 0.0
-    return Within(scaled, lowest, most, above=name == "deadline_ms", integral=kind is Kind.COUNT)
+    return Within(scaled, lowest, most, above=name in ("deadline_ms", "deadline_unitless"), integral=kind is Kind.COUNT)

@@ -11,8 +11,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat,
 
 from quietburn.errors import ConfigError, UsageError
 from quietburn.ledger import constants
-from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, Kind, logged_name
+from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, UNSETTLED, Kind, logged_name
 from quietburn.ledger.inputs import os_words
+from quietburn.ledger.names import named_unit
 from quietburn.ledger.sql import Scalar
 from quietburn.ledger.transforms import TRANSFORMS
 from quietburn.resources import rules_dir
@@ -123,6 +124,37 @@ class Recognise(_Frozen):
     def is_signature(self) -> bool:
         """Whether it names what a line must have, rather than what it may have."""
         return bool(self.all or self.values)
+
+
+def with_unsettled(mapping: "Mapping") -> "Mapping":
+    """Return the mapping with durations apart of which neither `unit` nor the key's name tells the unit.
+
+    Their numbers go as they came to a column of their own, until their unit is settled over the
+    file; texts that name their unit (`350ms`) need no settling.
+    """
+    columns = dict(mapping.columns)
+    for column, (unitless, _) in UNSETTLED.items():
+        ways = mapping.columns.get(column, ())
+        told = {key for way in ways if way.unit for key in way.sources}
+        split = [(way, _untold(way, told)) for way in ways]
+        if any(untold for _, untold in split):
+            columns[column] = tuple(part for way, untold in split for part in _of_known_unit(way, untold))
+            columns[unitless] = tuple(way.model_copy(update={"sources": untold}) for way, untold in split if untold)
+    return mapping.model_copy(update={"columns": columns})
+
+
+def _untold(way: Alternative, told: set[str]) -> tuple[str, ...]:
+    if way.unit or way.transform or way.translate:
+        return ()
+    return tuple(key for key in way.sources if named_unit(key) is None and key not in told)
+
+
+def _of_known_unit(way: Alternative, untold: tuple[str, ...]) -> list[Alternative]:
+    if not untold:
+        return [way]
+    known = tuple(key for key in way.sources if key not in untold)
+    texts = way.model_copy(update={"sources": untold, "only": "text", "null": None})
+    return [*([way.model_copy(update={"sources": known})] if known else []), texts]
 
 
 # What is pasted for one key: a variable of nginx in its string of many, or an operator of Envoy on its line.
@@ -356,7 +388,7 @@ def load_mapping(path: Path) -> Mapping:
         known += [*LogFrame.model_fields, *Alternative.model_fields, "from"]
         raise ConfigError(f"mapping {path}: " + "; ".join(validation_problems(problem, known))) from None
     _check_constants(path, mapping)
-    return mapping
+    return with_unsettled(mapping)
 
 
 def _check_constants(path: Path, mapping: Mapping) -> None:

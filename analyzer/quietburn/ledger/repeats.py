@@ -14,7 +14,7 @@ import pyarrow as pa
 from quietburn.ledger.sql import any_of, count_where
 
 EVENTS_TABLE = "ledger_events"
-COUNTED_LINES = "counted_lines"
+COUNTED_LINES = "counted_lines"  # a view: what is left of the lines of a run, durations in known units
 REPEATS = "repeats"  # temporary: lines that stand twice, whether each was shipped again, and the line that counts
 REPEATED_IDS = "lines_of_repeated_ids"  # temporary: row_id of lines whose id, or else whose key, stands in several lines
 
@@ -30,19 +30,6 @@ def lines_of(file_ids: Iterable[int] | None) -> str:
     """Return a subquery over the lines of some files (None: of all), with `row_id`."""
     listed = "" if file_ids is None else f" WHERE file_id IN ({', '.join(str(number) for number in file_ids) or 'NULL'})"
     return f"(SELECT rowid AS row_id, * FROM {EVENTS_TABLE}{listed})"
-
-
-def find_counted_lines(
-    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], file_ids: Iterable[int] | None
-) -> dict[int, Repeated]:
-    """Make the view `counted_lines`: the lines of some files (None: of all) without repeats; return repeats by file."""
-    lines = lines_of(file_ids)
-    find_repeated_ids(connection, columns, lines)
-    repeats = find_repeats(connection, columns, lines)
-    # An anti-join of every line against nothing would cost a scan.
-    once = f"{lines} WHERE row_id NOT IN (SELECT row_id FROM {REPEATS})" if repeats else lines
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {COUNTED_LINES} AS SELECT * FROM {once}")
-    return repeats
 
 
 def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str) -> None:
@@ -138,7 +125,7 @@ def _is_one_event(columns: frozenset[str]) -> str:
 def conflicting_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> int:
     """Return how many lines came again with the same id, attempt and time, but other content.
 
-    Needs `find_counted_lines`.
+    Needs the view `counted_lines`.
     """
     if not {"request_id", "ts_us"} <= columns:
         return 0
