@@ -65,3 +65,39 @@ def test_a_repeated_line_of_another_file_is_shipped_again_too(tmp_path: Path) ->
     (folder / "b.jsonl").write_bytes(jsonl([ANSWERED | {"collector": "b"}]))
     report = analyze([str(folder)])
     assert (report.rates.attempts, report.ledger.duplicates, report.ledger.reshipped_keys) == (1, 1, {"collector": 1})
+
+
+def envoy_line(number: int, side: str, **others: Any) -> dict[str, Any]:
+    return {
+        "start_time": f"2026-05-04T09:0{number}:00.100Z", "path": "/v1/chat/completions", "response_code": 200,
+        "response_flags": "-", "duration": 910, "request_id": f"r-{number}", "upstream_host": "10.0.0.1:8000",
+        "upstream_cluster": f"{side}|8000||", "bytes_sent": 2201,
+    } | others  # fmt: skip
+
+
+def test_both_ends_of_a_call_are_one_attempt_seen_by_the_caller(tmp_path: Path) -> None:
+    # The caller's proxy saw call 1 fail; what the callee's proxy says of it is in no rate.
+    lines = [envoy_line(number, side, response_code=503 if (number, side) == (1, "outbound") else 200)
+             for number in range(3) for side in ("inbound", "outbound")]  # fmt: skip
+    report = report_of(tmp_path, lines)
+    assert (report.ledger.used, report.ledger.duplicates, report.ledger.same_call, report.ledger.conflicting_ids) == (6, 0, 3, 0)
+    assert (report.rates.attempts, report.rates.requests, report.rates.successes) == (3, 3, 2)
+
+
+def test_an_end_without_the_other_counts(tmp_path: Path) -> None:
+    lines = [
+        envoy_line(0, "inbound"),  # its caller has no proxy
+        envoy_line(1, "outbound"),
+        envoy_line(1, "inbound", start_time="2026-05-04T09:09:00.100Z"),  # minutes after that call: another one
+        envoy_line(2, "outbound"),
+        envoy_line(2, "outbound", start_time="2026-05-04T09:02:02.100Z"),  # a retry
+    ]
+    report = report_of(tmp_path, lines)
+    assert (report.ledger.same_call, report.rates.attempts) == (0, 5)
+
+
+def test_both_ends_are_found_across_the_files_of_two_proxies(tmp_path: Path) -> None:
+    for side in ("inbound", "outbound"):
+        (tmp_path / f"{side}.jsonl").write_bytes(jsonl(envoy_line(number, side) for number in range(3)))
+    report = analyze([str(tmp_path)])
+    assert (report.ledger.used, report.ledger.same_call, report.rates.attempts) == (6, 3, 3)

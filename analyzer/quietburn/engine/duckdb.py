@@ -94,6 +94,7 @@ class DuckEngine:
         self.columns, self.settled = counted.columns, counted.settled
         for counts in self.files:
             counts.duplicates, counts.reshipped = counted.repeats.get(counts.file_id, (0, 0))
+            counts.same_call = counted.same_call.get(counts.file_id, 0)
             counts.events -= counts.duplicates
             if counts.packed and counts.duplicates:
                 self._count_repeated_lines(counts)

@@ -30,6 +30,7 @@ class FileCounts:
     bad_items: int = 0  # events refused within lines that were used
     duplicates: int = 0
     reshipped: int = 0  # of these: lines that differ in keys that no column is made of
+    same_call: int = 0  # used lines of a callee's proxy whose call the caller's proxy logged: in no rate
     invalid_values: int = 0
     coerced: int = 0
     naive_times: int = 0

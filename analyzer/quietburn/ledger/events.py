@@ -81,6 +81,7 @@ COLUMNS: tuple[Column, ...] = (
     _text("content_type", "media type of the response's body"),
     _flag("client_closed", "the caller left first"),
     _text("backend", "who did the work"),
+    _text("proxy_side", "which end of the call a mesh's proxy logged: outbound (the caller's) or inbound (the callee's)"),
     _text("model", "model asked for"),
     _text("tenant", "on whose behalf"),
     _count("backends_available", "how many others could have been tried"),

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from quietburn.ledger.classes import agent_class
-from quietburn.ledger.durations import suffixed_ms
 from quietburn.ledger.events import BY_NAME, NO_ERROR, SETTLED_AS, Kind
 from quietburn.ledger.proofs import Proof, Scaled, Within
 from quietburn.ledger.rawcolumns import RawColumns, RawKind
@@ -135,7 +134,7 @@ def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: st
         until = _seconds_until(text, keys.end_us)
         scaled, read = f"COALESCE({scaled}, {until})", f"COALESCE({written}, {until})"
     if text and kind is Kind.DURATION and name not in SETTLED_AS:
-        told = suffixed_ms(text) if BY_NAME[name].unit == "ms" else f"({suffixed_ms(text)}) / 1000.0"
+        told = keys.suffixed(key) if BY_NAME[name].unit == "ms" else f"({keys.suffixed(key)} / 1000.0)"
         scaled, read = f"COALESCE({scaled}, {told})", f"COALESCE({read}, {told})"
     limits, faults = _limits(kind, BY_NAME[name].unit, scaled)
     coerced, empty = [], ""

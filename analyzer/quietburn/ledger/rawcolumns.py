@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from quietburn.ledger.durations import suffixed_ms
 from quietburn.ledger.sql import coalesce, literal, quote
 
 
@@ -116,6 +117,12 @@ class RawColumns:
         if RawKind.FLAG in kinds:
             parts.append(f"CAST({kinds[RawKind.FLAG]} AS VARCHAR)")
         return coalesce(parts)
+
+    def suffixed(self, key: str) -> str:
+        """Return the column of what the key's text says in milliseconds where it is a duration with its units."""
+        name = quote(raw_name("suffixed", key))
+        self.texts[name] = suffixed_ms(quote(raw_name(RawKind.STRING, key)))
+        return name
 
     def path(self, key: str) -> str:
         """Return the column of the key's text without query, fragment and closing slash: all name the same route."""

@@ -251,6 +251,14 @@ def all_bytes_sent(sent: Any, announced: Any) -> Any:
     return bytes_sent >= length
 
 
+def side_of_cluster(value: Any) -> Any:
+    """Return which end of the call an Istio proxy logged: outbound (the caller's) or inbound (the callee's)."""
+    name = str(value).strip().lower()
+    if name.startswith("inbound"):
+        return "inbound"
+    return "outbound" if name.startswith(("outbound", "passthroughcluster")) else None
+
+
 def is_event_stream(content_type: Any) -> Any:
     """Return whether a content type is that of a stream of events."""
     if not isinstance(content_type, str) or content_type in _NOTHING:
@@ -369,7 +377,7 @@ TRANSFORMS: dict[str, Transform] = {
         ("system_text", system_text, 1), ("probe_of_tags", probe_of_tags, 1),
         ("flags_caller_left", flags_caller_left, 1), ("flags_complete", flags_complete, 1),
         ("caller_broke_off", caller_broke_off, 1), ("all_bytes_sent", all_bytes_sent, 2),
-        ("is_event_stream", is_event_stream, 1),
+        ("is_event_stream", is_event_stream, 1), ("side_of_cluster", side_of_cluster, 1),
         ("deadline_unless_stream", deadline_unless_stream, 2), ("route_of_path", route_of_path, 1),
         ("iso_time", iso_time, 1), ("request_method", request_method, 1), ("request_path", request_path, 1),
         ("unless_same", unless_same, 2), ("joined", joined, 2),

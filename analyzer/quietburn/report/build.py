@@ -83,6 +83,7 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
         bad_items=total("bad_items"),
         reshipped=total("reshipped"),
         reshipped_keys=engine.reshipped_keys,
+        same_call=total("same_call"),
         conflicting_ids=engine.conflicting_ids,
         invalid_values=total("invalid_values"),
         coerced=total("coerced"),

@@ -47,7 +47,8 @@ class LedgerReport(_Frozen):
     """What became of all lines: lines = used + not_a_request + duplicates + quarantined + blank.
 
     `reshipped` counts the duplicates that differ in keys of which no column is made; `reshipped_keys`
-    in how many of them each key differs, as far as the ledgers can be read again.
+    in how many of them each key differs, as far as the ledgers can be read again. `same_call` counts
+    used lines that are the other end of a call that stands in another line: they are in no rate.
     """
 
     files: list[FileReport]
@@ -62,6 +63,7 @@ class LedgerReport(_Frozen):
     bad_items: int
     reshipped: int
     reshipped_keys: dict[str, int]
+    same_call: int
     conflicting_ids: int
     invalid_values: int
     coerced: int
