@@ -30,7 +30,7 @@ def notices_for(
     found += _of_rates(rates)
     if usable and rates.is_measured:
         found.append(method_words(usable))
-    found += [*_of_units(engine), *_of_lines(engine)]
+    found += [*_of_same_traffic(engine), *_of_units(engine), *_of_lines(engine)]
     if any(result.outcome is Outcome.ERRORED for result in results):
         found.append("Some rules failed: they found neither something nor nothing.")
     return found
@@ -47,6 +47,24 @@ def _of_times(engine: DuckEngine, zone: str | None) -> Iterator[str]:
     future, latest = engine.after(time.time_ns() // 1000 + _CLOCK_SKEW_US)
     if future:
         yield f"{future:,} events lie in the future, the last at {iso(latest)}: somebody's clock is wrong."
+
+
+def _of_same_traffic(engine: DuckEngine) -> Iterator[str]:
+    """Name logs that another log of the run stands for, and those that share some calls only."""
+    for found in engine.same_traffic:
+        both = f"{found.outer} and {found.inner}"
+        pairs = f"{found.shared:,} of {found.calls:,} calls pair by {found.by}"
+        if not found.same:
+            yield (
+                f"{both} share calls ({pairs}). That is not enough to take them for two logs of the same traffic, so both are "
+                "counted. If they are, analyze them one by one."
+            )
+            continue
+        rest = "" if found.whole else "; what else the latter holds counts"
+        yield (
+            f"{both} tell of the same traffic ({pairs}), so they are not added up: {found.outer} encloses the other's calls and "
+            f"is judged{rest}."
+        )
 
 
 def _of_units(engine: DuckEngine) -> Iterator[str]:

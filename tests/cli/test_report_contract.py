@@ -23,7 +23,7 @@ CONTRACT: dict[str, Any] = {
             }
         ],
         "lines": int, "used": int, "events": int, "quarantined": int, "not_a_request": int, "blank": int, "duplicates": int,
-        "reshipped": int, "reshipped_keys": dict, "same_call": int, "conflicting_ids": int,
+        "reshipped": int, "reshipped_keys": dict, "same_call": int, "same_traffic": list, "conflicting_ids": int,
         "invalid_values": int, "coerced": int, "unknown_keys": [{"key": str, "lines": int}],
         "first_ts": str, "last_ts": str,
     },

@@ -18,7 +18,7 @@ from quietburn.engine.connection import MEMORY_LIMIT, connect
 from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.ledger.counted import count_lines
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.inputs import LedgerFile
+from quietburn.ledger.inputs import LedgerFile, log_of
 from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping as Dialect
@@ -27,6 +27,7 @@ from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids
 from quietburn.ledger.reshipped import differing_keys
 from quietburn.ledger.store import is_store, mark_store, transaction
 from quietburn.ledger.units import GivenUnits, Settled
+from quietburn.ledger.vantage import SameTraffic
 
 _T = TypeVar("_T")
 
@@ -63,6 +64,7 @@ class DuckEngine:
         self._given_units = units or {}
         self.columns: frozenset[str] = frozenset()
         self.settled: list[Settled] = []
+        self.same_traffic: list[SameTraffic] = []
         self.strata: list[derive.Stratum] = []
         self.conflicting_ids = 0
         self.reshipped_keys: dict[str, int] = {}
@@ -90,8 +92,8 @@ class DuckEngine:
         by_id = {self.loader.load(ledger, progress).file_id: ledger for ledger in ledgers}
         if not ledgers:
             self.loader.restore()
-        counted = count_lines(self.connection, self.loader.columns, self._file_ids, self._given_units)
-        self.columns, self.settled = counted.columns, counted.settled
+        counted = count_lines(self.connection, self.loader.columns, self._file_ids, self._given_units, self._logs())
+        self.columns, self.settled, self.same_traffic = counted.columns, counted.settled, counted.same_traffic
         for counts in self.files:
             counts.duplicates, counts.reshipped = counted.repeats.get(counts.file_id, (0, 0))
             counts.same_call = counted.same_call.get(counts.file_id, 0)
@@ -101,6 +103,15 @@ class DuckEngine:
         if any(counts.reshipped for counts in self.files):
             self.reshipped_keys = differing_keys(self.connection, by_id)
         self.conflicting_ids = conflicting_ids(self.connection, self.columns)
+
+    def _logs(self) -> dict[tuple[int, str], str]:
+        """Return the log that lines of a file and dialect belong to: a rotated set is one, two dialects are two."""
+        several = len({dialect for counts in self.files for dialect in counts.dialects}) > 1
+        return {
+            (counts.file_id, dialect): log_of(counts.label) + (f" ({dialect})" if several else "")
+            for counts in self.files
+            for dialect in counts.dialects
+        }
 
     def _count_repeated_lines(self, counts: FileCounts) -> None:
         """Count as duplicates the lines none of whose events count."""

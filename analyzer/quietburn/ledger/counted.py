@@ -3,7 +3,7 @@
 It depends on which files are looked at, so nothing that is stored changes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -11,24 +11,28 @@ import duckdb
 from quietburn.ledger.repeats import COUNTED_LINES, REPEATS, Repeated, find_repeated_ids, find_repeats, lines_of
 from quietburn.ledger.samecall import SAME_CALL, find_same_calls
 from quietburn.ledger.units import GivenUnits, Settled, select_settled, settle_units, settled_columns
+from quietburn.ledger.vantage import INNER, Log, SameTraffic, find_same_traffic
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What the view `counted_lines` holds: its canonical columns, what was left out by file, and units that were settled."""
+    """What the view `counted_lines` holds: its canonical columns, what was left out, and units that were settled."""
 
     columns: frozenset[str]
     repeats: dict[int, Repeated]
     same_call: dict[int, int]
     settled: list[Settled]
+    same_traffic: list[SameTraffic]
 
 
 def count_lines(
-    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], file_ids: Iterable[int] | None, given: GivenUnits
+    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], file_ids: Iterable[int] | None, given: GivenUnits,
+    logs: Mapping[tuple[int, str], Log],
 ) -> Counted:
     """Make the view `counted_lines` of some files (None: of all), each event once.
 
-    `columns` are those that are stored; `given` are the units that the configuration names.
+    `columns` are those that are stored; `given` are the units that the configuration names; `logs`
+    the log of each file and dialect.
     """
     lines = lines_of(file_ids)
     find_repeated_ids(connection, columns, lines)
@@ -37,8 +41,11 @@ def count_lines(
     same_call = find_same_calls(connection, columns, once)
     once = _without(once, SAME_CALL) if same_call else once
     settled = settle_units(connection, columns, once, given)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {COUNTED_LINES} AS {select_settled(columns, settled, once)}")
-    return Counted(settled_columns(columns), repeats, same_call, settled)
+    once, columns = f"({select_settled(columns, settled, once)})", settled_columns(columns)
+    same_traffic = find_same_traffic(connection, columns, once, logs)
+    once = _without(once, INNER) if any(found.same for found in same_traffic) else once
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {COUNTED_LINES} AS SELECT * FROM {once}")
+    return Counted(columns, repeats, same_call, settled, same_traffic)
 
 
 def _without(lines: str, table: str) -> str:

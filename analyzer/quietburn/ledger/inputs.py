@@ -134,6 +134,13 @@ def _age(name: str) -> tuple[str, int, int | str]:
     return (match["ledger"], 1, -int(turn)) if len(turn) <= _LONGEST_COUNT else (match["ledger"], 0, turn)
 
 
+def log_of(label: str) -> str:
+    """Return the log that a file belongs to: its name without what rotation and compression add to it."""
+    folder, slash, name = label.rpartition("/")
+    match = _LEDGER_NAME.fullmatch(name)
+    return folder + slash + (match["ledger"] if match else name)
+
+
 def _remote(address: str) -> LedgerFile:
     """Return a copy of what lies behind an address, where DuckDB's httpfs is installed."""
     label = label_of(address.split("?", 1)[0])  # a query may hold a key

@@ -13,13 +13,12 @@ from quietburn.errors import ConfigError, UsageError
 from quietburn.ledger import constants
 from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, UNSETTLED, Kind, logged_name
 from quietburn.ledger.inputs import os_words
-from quietburn.ledger.names import named_unit
+from quietburn.ledger.names import Unit, named_unit
 from quietburn.ledger.sql import Scalar
 from quietburn.ledger.transforms import TRANSFORMS
 from quietburn.resources import rules_dir
 from quietburn.wording import nearest, validation_problems
 
-Unit = Literal["s", "ms", "us", "ns"]
 _UNIT_IN_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 

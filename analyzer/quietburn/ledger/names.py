@@ -1,8 +1,10 @@
 """What the name of a key tells."""
 
 import re
+from typing import Literal
 
-UNITS = {
+Unit = Literal["s", "ms", "us", "ns"]
+UNITS: dict[str, Unit] = {
     "s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
     "ms": "ms", "msec": "ms", "msecs": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
     "us": "us", "usec": "us", "usecs": "us", "micros": "us", "microseconds": "us",
@@ -15,6 +17,6 @@ def plain_name(key: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1_\2", key.rsplit("/", 1)[-1]).lower()).strip("_")
 
 
-def named_unit(key: str) -> str | None:
+def named_unit(key: str) -> Unit | None:
     """Return the unit that a key's name ends with (`latency_ms`, `durationSeconds`); None where it tells none."""
     return UNITS.get(plain_name(key).rsplit("_", 1)[-1])

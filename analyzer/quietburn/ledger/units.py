@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import duckdb
 
 from quietburn.ledger.events import BY_NAME, UNSETTLED
-from quietburn.ledger.mapping import Unit
+from quietburn.ledger.names import Unit
 from quietburn.ledger.sql import literal
 
 FACTORS: dict[Unit, float] = {"s": 1000.0, "ms": 1.0, "us": 1e-3, "ns": 1e-6}  # to milliseconds

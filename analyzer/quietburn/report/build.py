@@ -5,6 +5,7 @@ from quietburn.classify import Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.findings import Finding
 from quietburn.ledger.counts import FileCounts
+from quietburn.ledger.vantage import SameTraffic
 from quietburn.report import model
 from quietburn.report.unlock import unlock
 from quietburn.ruleset.severity import Severity
@@ -84,12 +85,20 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
         reshipped=total("reshipped"),
         reshipped_keys=engine.reshipped_keys,
         same_call=total("same_call"),
+        same_traffic=[_same_traffic(found) for found in engine.same_traffic],
         conflicting_ids=engine.conflicting_ids,
         invalid_values=total("invalid_values"),
         coerced=total("coerced"),
         unknown_keys=[key for counts in files for key in _unknown_keys(counts)],
         first_ts=iso(first),
         last_ts=iso(last),
+    )
+
+
+def _same_traffic(found: SameTraffic) -> model.SameTrafficReport:
+    return model.SameTrafficReport(
+        judged=found.outer, other=found.inner, left_out=("whole" if found.whole else "shared calls") if found.same else None,
+        shared=found.shared, calls=found.calls, by=found.by,
     )
 
 

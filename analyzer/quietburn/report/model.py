@@ -1,6 +1,6 @@
 """The report: one model; every output format is a view of it, and no view computes."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -43,6 +43,20 @@ class FileReport(_Frozen):
     bad_items: int
 
 
+class SameTrafficReport(_Frozen):
+    """Two logs that share calls: `shared` of the `calls` of the one with fewer, told by ids or by times.
+
+    `left_out` is in no rate, wholly or as far as its calls stand in `judged`; null where both count.
+    """
+
+    judged: str
+    other: str
+    left_out: Literal["whole", "shared calls"] | None
+    shared: int
+    calls: int
+    by: str
+
+
 class LedgerReport(_Frozen):
     """What became of all lines: lines = used + not_a_request + duplicates + quarantined + blank.
 
@@ -64,6 +78,7 @@ class LedgerReport(_Frozen):
     reshipped: int
     reshipped_keys: dict[str, int]
     same_call: int
+    same_traffic: list[SameTrafficReport]
     conflicting_ids: int
     invalid_values: int
     coerced: int
