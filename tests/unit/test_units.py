@@ -92,9 +92,9 @@ def test_a_unit_named_later_settles_what_a_store_holds(tmp_path: Path) -> None:
 
 
 def test_each_file_has_its_own_unit(tmp_path: Path) -> None:
-    for name, factor in (("a.jsonl", 1), ("b.jsonl", 1000)):
+    for hour, factor in enumerate((1, 1000)):
         ledger = lines(lambda span, factor=factor: {"latency": span * factor, "elapsed_s": span})  # type: ignore[misc]
-        (tmp_path / name).write_bytes(jsonl([{**line, "request_id": f"{name}{n}"} for n, line in enumerate(ledger)]))
+        (tmp_path / f"{hour}.jsonl").write_bytes(jsonl(line | {"ts": line["ts"] + 3600 * hour} for line in ledger))
     assert analyze([str(tmp_path)]).rates.usable == 8
 
 
