@@ -2,7 +2,6 @@
 
 import io
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +19,7 @@ from quietburn.commands.map import map_command
 from quietburn.commands.nights import nights as nights_command
 from quietburn.commands.options import say
 from quietburn.errors import ExitStatus, InputError, QuietburnError, UsageError
+from quietburn.stopping import answering_sigterm
 
 if TYPE_CHECKING:
     from quietburn.ruleset.model import Rule
@@ -136,34 +136,46 @@ app.command("compare")(compare_command)
 
 def main() -> None:
     """Run the command; every way out is an exit status and at most one line of error."""
-    # What a service manager stops cleans up after itself as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(128 + signal.SIGTERM))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # what this locale can't write is shown as its escape
+    with answering_sigterm():
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # what this locale can't write is shown as its escape
+        status, words = _run()
+    if words:
+        say(words)
+    sys.exit(status)
+
+
+def _run() -> tuple[int, str]:
+    """Run the command; return its exit status, and the line that says why where there is one."""
     try:
         status = app(standalone_mode=False, prog_name="quietburn")
-        if status == ExitStatus.INTERRUPTED:  # Typer turns Ctrl-C into this status, without a word
-            say("interrupted.")
     except QuietburnError as problem:
-        say(str(problem))
-        status = problem.status
+        return problem.status, str(problem)
     except (typer.Abort, KeyboardInterrupt):
-        say("interrupted.")
         status = ExitStatus.INTERRUPTED
-    except SystemExit:
-        # Whoever read our output has seen enough (Typer's way of saying so): that is no finding.
-        status = ExitStatus.DONE
+    except SystemExit as ended:
+        return _status_of(ended), ""
     except Exception as problem:  # noqa: BLE001 - the last resort: a user never sees a traceback
-        status = _unexpected(problem)
-    sys.exit(int(status or 0))
+        return _unexpected(problem)
+    # Typer turns Ctrl-C into this status, without a word.
+    return int(status or 0), "interrupted." if status == ExitStatus.INTERRUPTED else ""
 
 
-def _unexpected(problem: Exception) -> int:
-    """Say in one line what went wrong; return the exit status."""
+def _status_of(ended: SystemExit) -> int:
+    """Return the status that an exit asks for; a reader that has seen enough of our output is no fault.
+
+    Typer exits in 1 where standard output is cut off.
+    """
+    if isinstance(ended.__context__, BrokenPipeError):
+        return ExitStatus.DONE
+    return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+
+
+def _unexpected(problem: Exception) -> tuple[int, str]:
+    """Return the exit status for what went wrong, and one line about it."""
     shown = getattr(problem, "format_message", None)
     kind = type(problem).__name__
-    status = ExitStatus.UNUSABLE
     if kind == "NoArgsIsHelpError" and callable(shown):
         typer.echo(shown())
         words = "no command was given; name one of those above."
@@ -171,7 +183,7 @@ def _unexpected(problem: Exception) -> int:
         text = " ".join(shown().replace("Value error, ", "").split())
         words = f"{text}{'' if text.endswith(('.', '?')) else '.'} See --help."
     elif isinstance(problem, RuntimeError) and str(problem) == "Query interrupted":  # DuckDB's word for Ctrl-C
-        words, status = "interrupted.", ExitStatus.INTERRUPTED
+        return ExitStatus.INTERRUPTED, "interrupted."
     elif isinstance(problem, MemoryError) or kind == "OutOfMemoryException":
         words = "ran out of memory. Read fewer files at once, or a shorter span."
     elif kind == "IOException":  # DuckDB's word for what the system refused
@@ -180,5 +192,4 @@ def _unexpected(problem: Exception) -> int:
         words = f"{problem.filename or 'the system'}: {problem.strerror or problem}."
     else:
         words = f"a fault of quietburn itself ({kind}). Please report it with the command that you ran."
-    say(words)
-    return status
+    return ExitStatus.UNUSABLE, words

@@ -11,6 +11,7 @@ class ExitStatus(IntEnum):
     UNUSABLE = 2
     UNDECIDED = 3
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class QuietburnError(Exception):

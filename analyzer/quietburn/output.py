@@ -3,9 +3,9 @@
 import os
 import stat
 import sys
-import tempfile
 from pathlib import Path
 
+from quietburn import temporary
 from quietburn.errors import UsageError
 from quietburn.ledger.inputs import os_words
 
@@ -58,8 +58,7 @@ def _is_stream(path: Path) -> bool:
 def replace_file(path: Path, text: str) -> None:
     """Write a file so that others see the old one or the whole new one."""
     target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    beside = Path(name)
+    handle, beside = temporary.make_file(target.parent, f".{target.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
@@ -67,9 +66,8 @@ def replace_file(path: Path, text: str) -> None:
             os.fsync(stream.fileno())
         beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    finally:
+        temporary.remove(beside)
 
 
 def _umask() -> int:

@@ -3,11 +3,10 @@
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
+from quietburn import temporary
 from quietburn.errors import QuietburnError
 
 _FAILED = re.compile(
@@ -56,9 +55,9 @@ def run_tests(files: dict[str, str], test_file: str) -> list[Difference]:
     Raises PromtoolError when promtool could not evaluate: that is no pass.
     """
     promtool = find_promtool()
-    with tempfile.TemporaryDirectory(prefix="quietburn-") as folder:
+    with temporary.folder() as folder:
         for name, text in files.items():
-            (Path(folder) / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8")
         done = subprocess.run(  # noqa: S603 - a found program on files of our own
             [promtool, "test", "rules", test_file], cwd=folder, capture_output=True, text=True, check=False
         )
@@ -74,8 +73,8 @@ def run_tests(files: dict[str, str], test_file: str) -> list[Difference]:
 def check_rules(text: str) -> str | None:
     """Return what `promtool check rules` has against a rule file with every lint on, None if nothing."""
     promtool = find_promtool()
-    with tempfile.TemporaryDirectory(prefix="quietburn-") as folder:
-        path = Path(folder) / "alerts.yaml"
+    with temporary.folder() as folder:
+        path = folder / "alerts.yaml"
         path.write_text(text, encoding="utf-8")
         done = subprocess.run(  # noqa: S603 - a found program on a file of our own
             [promtool, "check", "rules", "--lint=all", "--lint-fatal", str(path)], capture_output=True, text=True, check=False
