@@ -26,6 +26,7 @@ from quietburn.ruleset.model import Rule
 from quietburn.samples import request_counts
 from quietburn.share_intervals import share_interval
 from quietburn.timerange import Span
+from quietburn.trust import is_file
 from quietburn.wording import nearest
 
 
@@ -89,13 +90,13 @@ def analyzing(
     given = _given(request, every)
     paths = list(paths)
     ledgers = find_ledgers(paths) if paths or request.store is None else []
-    if not ledgers and request.store is not None and not request.store.is_file():
-        raise InputError(f"--db {request.store}: no such file, and no ledger is given to make one from.")
+    if not ledgers and request.store is not None:
+        _refuse_without_store(request.store)
     units = given_units(request.config)
     known, forced = _dialects(request)
     with DuckEngine(
         zone=request.zone, known=known, forced=forced, threads=request.threads, memory_limit=request.memory_limit,
-        database=request.store, units=units,
+        database=request.store, units=units, read_only=request.store is not None and not ledgers,
     ) as engine:
         cpu = read_cpu(request.cpu, request.zone) if request.cpu else None
         engine.load(ledgers, progress)
@@ -105,6 +106,7 @@ def analyzing(
         dialects = frozenset(engine.loader.mappings)
         settings = _settings(request, engine)
         engine.prepare(settings)
+        engine.loader.notes += request.config.not_taken
         if cpu is not None:
             engine.take_cpu(by_minute(cpu.samples))
             engine.loader.notes += cpu.notices(label_of(str(request.cpu)))
@@ -115,6 +117,14 @@ def analyzing(
         notices = notices_for(engine, rates, usable, results, settings, zone=request.zone)
         report = build.report(engine, rates, usable, results, failure_domains(rates), notices)
         yield Analysis(ledgers, report, engine, settings, rules)
+
+
+def _refuse_without_store(store: Path) -> None:
+    """Refuse to read a store where there is none. Raises InputError."""
+    if not is_file(store):
+        raise InputError(f"--db {label_of(str(store))}: no such file, and no ledger is given to make one from.")
+    if store.stat().st_size == 0:
+        raise InputError(f"--db {label_of(str(store))}: is empty; name the ledgers to load into it.")
 
 
 def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value]]:

@@ -1,12 +1,14 @@
 """quietburn.toml: what the ledger doesn't say."""
 
-import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from quietburn.errors import ConfigError
+from quietburn.tomlfile import printed, read_toml
+from quietburn.trust import is_file, why_not_trusted
 from quietburn.wording import validation_problems
 
 FILE_NAME = "quietburn.toml"
@@ -14,6 +16,7 @@ PROJECT_FILE = "pyproject.toml"
 
 # Strict: TOML has types, so `"5"` and `true` are mistakes and not numbers.
 _MODEL = ConfigDict(frozen=True, extra="forbid", strict=True)
+_OURS = {"origin", "not_taken"}
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -73,7 +76,10 @@ class GateSettings(BaseModel):
 
 
 class Config(BaseModel):
-    """The configuration; every key is optional. `origin` is the file that it was read from."""
+    """The configuration; every key is optional.
+
+    `origin` is the file that it was read from, `not_taken` says which files nearer by are somebody else's.
+    """
 
     model_config = _MODEL
 
@@ -88,6 +94,7 @@ class Config(BaseModel):
     map: dict[str, MapEntry] = Field(default_factory=dict)
     gate: GateSettings = Field(default_factory=GateSettings)
     origin: str | None = Field(default=None, exclude=True)
+    not_taken: tuple[str, ...] = Field(default=(), exclude=True)
 
     @property
     def deadlines(self) -> Deadlines:
@@ -99,53 +106,67 @@ _MAP_KEYS = ("from", "unit")
 
 
 def load_config(path: Path | None, start: Path | None = None) -> Config:
-    """Return the configuration from a named file, else from the nearest one upward of `start`.
+    """Return the configuration from a named file, else from the nearest one upward of `start` that can be trusted.
 
-    Without any, an empty one. Raises ConfigError naming the file and every bad key.
+    Without any, an empty one; `not_taken` says which were passed over. Raises ConfigError naming
+    the file and every bad key.
     """
     if path is not None:
         table = _table(path)
         if table is None:
-            raise ConfigError(f"configuration {path}: has no [tool.quietburn] table.")
+            raise ConfigError(f"configuration {printed(path)}: has no [tool.quietburn] table.")
         return _read(path, table)
-    here = (start or Path.cwd()).resolve()
+    return _nearest(_working_directory() if start is None else start.resolve())
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd().resolve()
+    except FileNotFoundError:
+        raise ConfigError("the working directory is gone. Change to a folder that exists.") from None
+
+
+def _nearest(here: Path) -> Config:
+    not_taken: list[str] = []
     for folder in (here, *here.parents):
         for found in (folder / FILE_NAME, folder / PROJECT_FILE):
-            table = _table(found) if found.is_file() else None
-            if table is not None:
-                return _read(found, table)
-    return Config()
+            if not is_file(found):  # also where the folder may not be searched
+                continue
+            problem = why_not_trusted(found, here)
+            if problem is None and (table := _table(found)) is not None:
+                return _read(found, table, not_taken)
+            if problem is not None and _is_ours(found):
+                not_taken += [f"configuration {printed(found)}: is not taken: {problem}. Name it with --config to use it."]
+    return Config(not_taken=tuple(not_taken))
+
+
+def _is_ours(found: Path) -> bool:
+    """Whether a file of somebody else's is a configuration for us; most pyproject.toml are none."""
+    try:
+        return _table(found) is not None
+    except ConfigError:
+        return found.name == FILE_NAME
 
 
 def _table(path: Path) -> dict[str, Any] | None:
     """Return the configuration's table; None where a pyproject.toml has none."""
-    content = _toml(path)
+    content = read_toml(path, "configuration")
     if path.name != PROJECT_FILE:
         return content
     tools = content.get("tool", {})
     table = tools.get("quietburn") if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
-        raise ConfigError(f"configuration {path}: tool.quietburn: should be a table, [tool.quietburn].")
+        raise ConfigError(f"configuration {printed(path)}: tool.quietburn: should be a table, [tool.quietburn].")
     return table
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _read(path: Path, content: dict[str, Any], not_taken: Iterable[str] = ()) -> Config:
+    for name in _OURS & content.keys():  # for the report; no keys of the file
+        raise ConfigError(f"configuration {printed(path)}: {name}: unknown key.")
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as problem:
-        raise ConfigError(f"configuration {path}: can't be read ({(problem.strerror or str(problem)).lower()}).") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"configuration {path}: not valid UTF-8; save it as UTF-8 text.") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise ConfigError(f"configuration {path}: not valid TOML: {problem}.") from None
-
-
-def _read(path: Path, content: dict[str, Any]) -> Config:
-    if "origin" in content:  # ours, for the report; no key of the file
-        raise ConfigError(f"configuration {path}: origin: unknown key.")
-    try:
-        return Config.model_validate(content | {"origin": str(path)})
+        return Config.model_validate(content | {"origin": printed(path), "not_taken": tuple(not_taken)})
     except ValidationError as problem:
         models = (Config, Deadlines, Traffic, GateSettings)
-        known = [*(name for model in models for name in model.model_fields if name != "origin"), *_MAP_KEYS]
-        raise ConfigError(f"configuration {path}: " + "; ".join(validation_problems(problem, known)) + ".") from None
+        known = [*(name for model in models for name in model.model_fields if name not in _OURS), *_MAP_KEYS]
+        problems = "; ".join(validation_problems(problem, known))
+        raise ConfigError(f"configuration {printed(path)}: {problems}.") from None

@@ -18,7 +18,7 @@ from quietburn.errors import InputError
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import shipped_mappings
-from quietburn.ledger.repeats import EVENTS_TABLE
+from quietburn.ledger.tables import EVENTS_TABLE
 from quietburn.report.text import render_text
 
 MIB = 1 << 20

@@ -49,7 +49,7 @@ def alerts(
     from quietburn.alerts.rules import Options
 
     request = request_from(
-        tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip, config=config
+        tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip, config=options.configured(config, quiet=quiet)
     )
     chosen, origin, errored = _chosen(ledgers or [], request)
     made = Options(

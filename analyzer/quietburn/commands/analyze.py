@@ -72,7 +72,7 @@ def analyze(
         raise UsageError("--show-raw: name the file for the refused lines with --quarantine FILE.")
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
-        only=only, skip=skip, config=config, store=db, cpu=cpu,
+        only=only, skip=skip, config=options.configured(config, quiet=quiet), store=db, cpu=cpu
     )
     report = _analyzed(ledgers or [], request, quarantine, quiet=quiet, show_raw=show_raw)
     if anonymize:

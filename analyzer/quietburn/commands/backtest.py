@@ -45,7 +45,7 @@ def backtest(
     find_promtool()
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file,
-        settings=set_, only=only, skip=skip, config=config,
+        settings=set_, only=only, skip=skip, config=options.configured(config),
     )
     kept: dict[str, str] = {}
     with analyzing(ledgers or [], request) as analysis:

@@ -55,7 +55,7 @@ def gate(
     """Judge a ledger: exit 0 when it passes, 1 when it fails, 3 when it can't be decided."""
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
-        only=only, skip=skip, config=config,
+        only=only, skip=skip, config=options.configured(config, whole=True),
     )
     flags = {"min_usable": min_usable, "max_gap": max_gap, "max_drop": max_drop, "max_invalid_rise": max_invalid_rise}
     asked = _asked(request.config, flags, require, max_quarantined, undecided, point=point, acceptance=acceptance)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quietburn.errors import InputError
+from quietburn.ledger.inputs import label_of
+from quietburn.trust import is_file
 
 if TYPE_CHECKING:
     from quietburn.engine.nights import StoredFile
@@ -25,8 +27,9 @@ def nights(
     output_format: Annotated[NightsFormat, typer.Option("--format", help="How to print the list.")] = NightsFormat.TEXT,
 ) -> None:
     """List what a store holds: each ledger with its span and what became of its lines."""
-    if not db.is_file():
-        raise InputError(f"--db {db}: no such file. `quietburn analyze LEDGER --db {db}` makes one.")
+    if not is_file(db):
+        shown = label_of(str(db))
+        raise InputError(f"--db {shown}: no such file. `quietburn analyze LEDGER --db {shown}` makes one.")
     from quietburn.engine.nights import stored_files
 
     files = stored_files(db)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quietburn.errors import ConfigError
+
 if TYPE_CHECKING:
-    pass
+    from quietburn.config import Config
 
 Ledgers = Annotated[list[str] | None, typer.Argument(help="JSONL files, folders of them, or - for standard input.")]
 Since = Annotated[str | None, typer.Option(help="Only from this time on: ISO, or back from now (24h, 15m).")]
@@ -24,6 +26,23 @@ ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (else 
 MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 when more of the lines were refused.")]
 Store = Annotated[Path | None, typer.Option("--db", help="DuckDB file that keeps what is read; alone, it is what is read.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on standard error but errors.")]
+
+
+def configured(path: Path | None, *, quiet: bool = False, whole: bool = False) -> "Config":
+    """Return the configuration that is named, or found upward. Raises ConfigError.
+
+    One found that is not to be trusted is said, and passed over. With `whole` the call is refused:
+    what a job is judged by must not be left out.
+    """
+    from quietburn.config import load_config
+
+    found = load_config(path)
+    for problem in found.not_taken:
+        if whole:
+            raise ConfigError(problem)
+        if not quiet:
+            say(problem)
+    return found
 
 
 def say(text: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+from quietburn import temporary
 from quietburn.engine.connection import connect
 from quietburn.engine.derive import DERIVED
 from quietburn.engine.hits import hits_select
@@ -80,8 +81,6 @@ def _texts(rule: Rule) -> list[str]:
 
 def _refused(rule: Rule, values: Values, columns: set[str]) -> str | None:
     """Return the engine's words when a rule's SQL doesn't bind against these and the derived columns."""
-    import shutil
-
     import duckdb
 
     connection, spill = connect(threads=1)
@@ -92,7 +91,7 @@ def _refused(rule: Rule, values: Values, columns: set[str]) -> str | None:
         return str(problem)
     finally:
         connection.close()
-        shutil.rmtree(spill, ignore_errors=True)
+        temporary.remove(spill)
     return None
 
 

@@ -2,27 +2,31 @@
 
 import os
 import re
-import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 import duckdb
 
+from quietburn import temporary
 from quietburn.errors import InputError
+from quietburn.ledger.inputs import label_of
 
 MEMORY_LIMIT = "1GB"  # of DuckDB's buffers; what exceeds it is spilled to a private folder
+_SCHEME = re.compile(r"[A-Za-z0-9_]*:")
 
 
 def connect(
-    *, threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None
+    *, threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None, read_only: bool = False
 ) -> tuple[duckdb.DuckDBPyConnection, Path]:
     """Return a connection, in memory or to a store's file, and its private folder for spilled data.
 
-    No extension is installed or loaded by itself and no progress bar is drawn. The caller
-    removes the folder. Raises InputError when the file can't be opened as a store.
+    It reaches no other file and no network, installs and loads no extension by itself, and draws
+    no progress bar. The caller removes the folder. `read_only` opens a store as it lies, and needs
+    no right to write there. Raises InputError when the file can't be opened as a store.
     """
-    spill = Path(tempfile.mkdtemp(prefix="quietburn-"))  # mkdtemp makes it 0700
+    if database is not None:
+        refuse_other_systems(database)
+    spill = temporary.make_folder()
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": threads or os.cpu_count() or 1,
         "memory_limit": memory_limit,
@@ -31,17 +35,31 @@ def connect(
         "autoload_known_extensions": False,
     }
     try:
-        if database is not None:
+        if database is not None and not read_only:
             _make_if_missing(database)
-        connection = duckdb.connect(":memory:" if database is None else str(database), config=config)
-    except (duckdb.Error, OSError) as problem:
-        shutil.rmtree(spill, ignore_errors=True)
-        raise InputError(_unopened(database, str(problem))) from None
+        name = ":memory:" if database is None else str(database)
+        connection = duckdb.connect(name, read_only=read_only, config=config)
+    except (duckdb.Error, OSError, RuntimeError) as problem:
+        temporary.remove(spill)
+        raise InputError(_unopened(database, str(problem), read_only=read_only)) from None
+    # Whatever a store of somebody else's holds, it can't make us read another file; there is no way back to `true`.
+    connection.execute("SET enable_external_access = false")
     connection.execute("SET enable_progress_bar = false")
     # Rows know their file and line; nothing relies on the order in which they were inserted.
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET TimeZone = 'UTC'")
     return connection, spill
+
+
+def refuse_other_systems(database: Path) -> None:
+    """Refuse names that DuckDB takes for no file (`:memory:`, `md:name`) or can't take. Raises InputError."""
+    name = str(database)
+    shown = label_of(name)
+    if shown != name:
+        raise InputError(f"--db {shown}: its name is not UTF-8, as DuckDB asks. Name another file.")
+    scheme = _SCHEME.match(name)
+    if scheme:
+        raise InputError(f"--db {name}: is no file for DuckDB, which reads {scheme[0]!r} as another system. Name a file.")
 
 
 def _make_if_missing(database: Path) -> None:
@@ -53,8 +71,8 @@ def _make_if_missing(database: Path) -> None:
     empty = database.is_file() and database.stat().st_size == 0
     if database.exists() and not empty:
         return
-    with tempfile.TemporaryDirectory(dir=database.parent, prefix=f".{database.name}.") as beside:
-        made = Path(beside) / database.name
+    with temporary.folder(database.parent, f".{database.name}.") as beside:
+        made = beside / database.name
         duckdb.connect(str(made)).close()
         if empty:
             made.replace(database)
@@ -63,7 +81,7 @@ def _make_if_missing(database: Path) -> None:
                 os.link(made, database)
 
 
-def _unopened(database: Path | None, words: str) -> str:
+def _unopened(database: Path | None, words: str, *, read_only: bool) -> str:
     """Return why a store can't be opened; DuckDB's own words are read, not shown."""
     holder = re.search(r"PID (\d+)", words)
     if "lock" in words.lower():
@@ -71,4 +89,5 @@ def _unopened(database: Path | None, words: str) -> str:
         return f"--db {database}: is held by {who}. Wait until it is done, or name another file."
     if "not a valid DuckDB" in words or "not a DuckDB" in words or "Serialization" in words:
         return f"--db {database}: is not a store of quietburn (no DuckDB file). Name another file."
-    return f"--db {database}: can't be opened; check that its folder exists and that you may write there."
+    allowed = "read it" if read_only else "write there"
+    return f"--db {database}: can't be opened; check that its folder exists and that you may {allowed}."

@@ -1,6 +1,5 @@
 """The engine on DuckDB: load ledgers, derive the views, run SELECTs."""
 
-import shutil
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -12,22 +11,26 @@ from typing import Self, TypeVar
 import duckdb
 import pyarrow as pa
 
+from quietburn import temporary
 from quietburn.engine import derive
 from quietburn.engine.base import EngineError
 from quietburn.engine.connection import MEMORY_LIMIT, connect
 from quietburn.engine.settings import DeadlineDefault, Settings
+from quietburn.errors import InputError
 from quietburn.ledger.counted import count_lines
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile, log_of
-from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.reasons import BadItem, FieldFault, InvalidField, LineFault, QuarantinedLine
 from quietburn.ledger.repeats import COUNTED_LINES, conflicting_ids
 from quietburn.ledger.reshipped import differing_keys
 from quietburn.ledger.store import is_store, mark_store, transaction
+from quietburn.ledger.tables import INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.units import GivenUnits, Settled
 from quietburn.ledger.vantage import SameTraffic
+
+INTERRUPTED = "Query interrupted"  # what DuckDB makes of a signal
 
 _T = TypeVar("_T")
 
@@ -47,16 +50,19 @@ class DuckEngine:
     def __init__(
         self, *, zone: str | None = None, known: tuple[Dialect, ...], forced: Dialect | None = None,
         threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None,
-        units: GivenUnits | None = None,
+        units: GivenUnits | None = None, read_only: bool = False,
     ) -> None:
-        self.connection, self._spill = connect(threads=threads, memory_limit=memory_limit, database=database)
+        self.connection, self._spill = connect(
+            threads=threads, memory_limit=memory_limit, database=database, read_only=read_only
+        )
         try:
             # The mark and the tables are one thing: a kill in between must not leave a store that none can open.
             with nullcontext() if database is None else transaction(self.connection):
-                if database is not None and not is_store(self.connection, str(database)):
-                    mark_store(self.connection)
+                if database is not None:
+                    self._open_store(database, read_only=read_only)
                 self.loader = Loader(
-                    self.connection, zone=zone, known=known, forced=forced, threads=threads, durable=database is not None
+                    self.connection, zone=zone, known=known, forced=forced, threads=threads, durable=database is not None,
+                    read_only=read_only,
                 )
         except BaseException:
             self.close()
@@ -71,6 +77,14 @@ class DuckEngine:
         self._carried: dict[str, bool] = {}
         self._side_gauges: dict[str, str] = {}
 
+    def _open_store(self, database: Path, *, read_only: bool) -> None:
+        """Check that the file is a store; make a new one of an empty file. Raises InputError."""
+        if is_store(self.connection, str(database)):
+            return
+        if read_only:
+            raise InputError(f"--db {database}: holds no ledger; name the ledgers to load into it.")
+        mark_store(self.connection)
+
     def __enter__(self) -> Self:
         return self
 
@@ -80,7 +94,7 @@ class DuckEngine:
     def close(self) -> None:
         """Close the connection and remove what was spilled."""
         self.connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+        temporary.remove(self._spill)
 
     @property
     def files(self) -> list[FileCounts]:
@@ -203,6 +217,10 @@ class DuckEngine:
                     return run()
         except duckdb.Error as problem:
             raise EngineError(str(problem)) from None
+        except RuntimeError as problem:
+            if str(problem) != INTERRUPTED:
+                raise
+            raise KeyboardInterrupt from None  # Ctrl-C is no fault of the statement that it stops
 
     @contextmanager
     def _one_thread(self) -> Iterator[None]:

@@ -1,14 +1,14 @@
 """What a store holds, file by file, without touching it."""
 
 import dataclasses
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from quietburn import temporary
 from quietburn.engine.connection import connect
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.store import is_store, remembered_files
+from quietburn.ledger.tables import EVENTS_TABLE
 from quietburn.timerange import iso
 
 
@@ -36,7 +36,9 @@ def stored_files(database: Path) -> list[StoredFile]:
 
     Raises InputError when the file is no store, or another process holds it.
     """
-    connection, spill = connect(database=database)
+    if database.stat().st_size == 0:  # as mktemp makes it: no store yet, and none is made of it here
+        return []
+    connection, spill = connect(database=database, read_only=True)
     try:
         if not is_store(connection, str(database)):
             return []
@@ -54,7 +56,7 @@ def stored_files(database: Path) -> list[StoredFile]:
         ]
     finally:
         connection.close()
-        shutil.rmtree(spill, ignore_errors=True)
+        temporary.remove(spill)
 
 
 def _stored(path: str, counts: FileCounts, first_us: int | None, last_us: int | None) -> StoredFile:

@@ -6,10 +6,8 @@ import gzip
 import io
 import os
 import re
-import shutil
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from typing import BinaryIO, cast
 import duckdb
 import pyarrow as pa
 
+from quietburn import temporary
 from quietburn.errors import InputError
 
 _LEDGER_SUFFIXES = (".jsonl", ".ndjson", ".log")
@@ -156,8 +155,8 @@ def _remote(address: str) -> LedgerFile:
         ) from None
     finally:
         connection.close()
-    folder = Path(tempfile.mkdtemp(prefix="quietburn-"))  # mkdtemp makes it 0700
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = temporary.make_folder()
+    atexit.register(temporary.remove, folder)
     path = folder / Path(label).name
     path.write_bytes(b"".join(content for (content,) in found))
     return LedgerFile(label, path)

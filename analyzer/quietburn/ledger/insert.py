@@ -23,12 +23,10 @@ from quietburn.ledger.raw import RawBlock
 from quietburn.ledger.rawcolumns import CLOCK, ITEM, RawKind, raw_name
 from quietburn.ledger.reasons import Fault, LineFault
 from quietburn.ledger.recognise import meets
-from quietburn.ledger.repeats import EVENTS_TABLE
 from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
+from quietburn.ledger.tables import EVENTS_TABLE, INVALID_TABLE, QUARANTINE_TABLE
 from quietburn.ledger.times import TimeUnit
 
-QUARANTINE_TABLE = "quarantined_lines"  # refused lines; where `item` is given, one item of a line that was used
-INVALID_TABLE = "invalid_fields"
 _BATCH_ROWS = 250_000  # DuckDB plans the statement anew for each batch: measured best of 50 to 500 thousand
 
 Shape = tuple[str, ...]  # names of a raw table's columns

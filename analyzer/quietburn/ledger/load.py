@@ -17,11 +17,11 @@ from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.detect import Detection, EmptyLedgerError, Rejoined, Sampled, detect, sampled
 from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.inputs import LedgerFile, label_of, opened
-from quietburn.ledger.insert import INVALID_TABLE, QUARANTINE_TABLE, Inserter, Parsed, Reader, sort_tables
+from quietburn.ledger.insert import Inserter, Parsed, Reader, sort_tables
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.places import End, Place
 from quietburn.ledger.raw import read_block
-from quietburn.ledger.repeats import EVENTS_TABLE
+from quietburn.ledger.tables import EVENTS_TABLE, FILES_TABLE, INVALID_TABLE, QUARANTINE_TABLE, create_tables
 from quietburn.ledger.unwrapping import unwrapped
 
 _BLOCKS_AHEAD = 24  # parsed while a batch is inserted; about 100 MiB of text at most
@@ -37,9 +37,11 @@ class Loader:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, *, zone: str | None, known: tuple[Mapping, ...],
         forced: Mapping | None = None, threads: int | None = None, durable: bool = False,
+        read_only: bool = False,
     ) -> None:
         self.connection = connection
         self.durable = durable
+        self.read_only = read_only
         self.zone = zone
         self.known = known
         self.forced = forced
@@ -53,19 +55,16 @@ class Loader:
     def _open_tables(self) -> int:
         """Make the tables where they are missing, learn which columns there are; return the next file's id."""
         self.connection.execute("SET TimeZone = 'UTC'")
-        for name, columns in (
-            (EVENTS_TABLE, "file_id INTEGER, line BIGINT, dialect VARCHAR, line_check BIGINT, item BIGINT"),
-            (QUARANTINE_TABLE, "file_id INTEGER, line BIGINT, byte_offset BIGINT, length BIGINT, code VARCHAR, item BIGINT"),
-            (INVALID_TABLE, "file_id INTEGER, line BIGINT, field VARCHAR, code VARCHAR"),
-        ):
-            self.connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
-        for name in (EVENTS_TABLE, QUARANTINE_TABLE):  # of older stores
-            self.connection.execute(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS item BIGINT")
-        store.create_files_table(self.connection)
+        if not self.read_only:
+            create_tables(self.connection)
         listed = self.connection.execute(f"DESCRIBE {EVENTS_TABLE}").fetchall()
-        self._columns = {row[0] for row in listed} & BY_NAME.keys()
+        names = {row[0] for row in listed}
+        quarantined = {row[0] for row in self.connection.execute(f"DESCRIBE {QUARANTINE_TABLE}").fetchall()}
+        if "item" not in names & quarantined:
+            raise InputError("--db: was filled by an older version of quietburn; load a ledger into it once, or load all anew.")
+        self._columns = names & BY_NAME.keys()
         # Results are always fetched whole: DuckDB refuses other work while rows are left.
-        ((last,),) = self.connection.execute(f"SELECT max(file_id) FROM {store.FILES_TABLE}").fetchall()
+        ((last,),) = self.connection.execute(f"SELECT max(file_id) FROM {FILES_TABLE}").fetchall()
         return 0 if last is None else int(last) + 1
 
     @property

@@ -1,7 +1,6 @@
 """A dialect is data: the model of a mapping file, shipped or given with `--map`."""
 
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +11,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat,
 from quietburn.errors import ConfigError, UsageError
 from quietburn.ledger import constants
 from quietburn.ledger.events import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, UNSETTLED, Kind, logged_name
-from quietburn.ledger.inputs import os_words
 from quietburn.ledger.names import Unit, named_unit
 from quietburn.ledger.sql import Scalar
 from quietburn.ledger.transforms import TRANSFORMS
 from quietburn.resources import rules_dir
+from quietburn.tomlfile import read_toml
 from quietburn.wording import nearest, validation_problems
 
 _UNIT_IN_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -373,15 +372,7 @@ def _check_unit(name: str, way: Alternative) -> None:
 def load_mapping(path: Path) -> Mapping:
     """Read one mapping file (TOML). Raises ConfigError naming the file and every bad key."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise ConfigError(f"mapping {path}: can't be read ({os_words(problem)}).") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"mapping {path}: is not UTF-8 text.") from None
-    try:
-        mapping = Mapping.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as problem:
-        raise ConfigError(f"mapping {path}: not valid TOML: {problem}.") from None
+        mapping = Mapping.model_validate(read_toml(path, "mapping"))
     except ValidationError as problem:
         known = [*Mapping.model_fields, *About.model_fields, *Recognise.model_fields, *Events.model_fields]
         known += [*LogFrame.model_fields, *Alternative.model_fields, "from"]

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from quietburn.ledger.sql import any_of, count_where
+from quietburn.ledger.tables import EVENTS_TABLE
 
-EVENTS_TABLE = "ledger_events"
 COUNTED_LINES = "counted_lines"  # a view: what is left of the lines of a run, durations in known units
 REPEATS = "repeats"  # temporary: lines that stand twice, whether each was shipped again, and the line that counts
 REPEATED_IDS = "lines_of_repeated_ids"  # temporary: row_id of lines whose id, or else whose key, stands in several lines

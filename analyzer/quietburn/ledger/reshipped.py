@@ -16,7 +16,8 @@ from quietburn.errors import InputError
 from quietburn.ledger.detect import parsed_sample
 from quietburn.ledger.inputs import LedgerFile, opened
 from quietburn.ledger.raw import UnknownKeys
-from quietburn.ledger.repeats import EVENTS_TABLE, REPEATS
+from quietburn.ledger.repeats import REPEATS
+from quietburn.ledger.tables import EVENTS_TABLE
 from quietburn.ledger.unwrapping import sample_payloads
 from quietburn.ledger.wrappers import wrapper_of
 

@@ -11,19 +11,22 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import duckdb
+from pydantic import Field, TypeAdapter
 
 from quietburn.errors import InputError
+from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile, opened
+from quietburn.ledger.tables import FILES_TABLE, MARK_TABLE, MOST_FILES, refuse_foreign, refuse_other_columns
 
-FILES_TABLE = "ledger_files"
 STORE_VERSION = 2  # what a line becomes has changed; events that were stored before would mix two meanings
 HEAD_BYTES = 64 << 10
 TAIL_BYTES = 4 << 10
 _SURE_HEAD = 4 << 10  # a shorter head may be shared by chance; then the place must be the same too
 _CHUNK = 4 << 20
+_MARK = r"^[0-9]{1,9}:[0-9a-f]{64}$"
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,14 @@ class Remembered:
     those of the lines that ended.
     """
 
-    file_id: int
+    file_id: Annotated[int, Field(ge=0, lt=MOST_FILES)]
     label: str
     path: str
     head_bytes: int
     head: str
     resume_at: int
     end_at: int
-    tail: str
+    tail: Annotated[str, Field(pattern=_MARK)]
     lines: int
     open_line: int | None
     counts: dict[str, Any]
@@ -72,19 +75,19 @@ def ends_like(tail: bytes, mark: str) -> bool:
     return len(tail) >= size and tail_mark(tail[len(tail) - size :]) == mark
 
 
-def create_files_table(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the table of files where it is missing."""
-    connection.execute(
-        f"CREATE TABLE IF NOT EXISTS {FILES_TABLE} (file_id INTEGER, label VARCHAR, path VARCHAR, head_bytes BIGINT, "
-        "head VARCHAR, resume_at BIGINT, end_at BIGINT, tail VARCHAR, lines BIGINT, open_line BIGINT, counts VARCHAR, "
-        "ended_counts VARCHAR)"
-    )
-
-
 def remembered_files(connection: duckdb.DuckDBPyConnection) -> Iterator[Remembered]:
-    """Yield every file of the store, the first loaded first."""
-    for row in connection.execute(f"SELECT * FROM {FILES_TABLE} ORDER BY file_id").fetchall():
-        yield Remembered(*(*row[:-2], json.loads(row[-2]), json.loads(row[-1])))
+    """Yield every file of the store, the first loaded first. Raises InputError for one that we can't have written."""
+    names = [field.name for field in dataclasses.fields(Remembered)]
+    for row in connection.execute(f"SELECT {', '.join(names)} FROM {FILES_TABLE} ORDER BY file_id").fetchall():
+        try:
+            file = _AS_WRITTEN.validate_python(dict(zip(names, (*row[:-2], *map(json.loads, row[-2:])), strict=True)))
+            for counts in (file.counts, file.ended_counts):
+                _COUNTS.validate_python(counts)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise InputError(
+                f"--db: what it says of ledger {row[1]!r} can't be read; the file is damaged. Load the ledgers into a new one."
+            ) from None
+        yield file
 
 
 def remember(connection: duckdb.DuckDBPyConnection, file: Remembered) -> None:
@@ -92,6 +95,10 @@ def remember(connection: duckdb.DuckDBPyConnection, file: Remembered) -> None:
     connection.execute(f"DELETE FROM {FILES_TABLE} WHERE file_id = ?", [file.file_id])
     values = [*dataclasses.astuple(file)[:-2], json.dumps(file.counts), json.dumps(file.ended_counts)]
     connection.execute(f"INSERT INTO {FILES_TABLE} VALUES ({', '.join('?' * len(values))})", values)
+
+
+_AS_WRITTEN = TypeAdapter(Remembered)
+_COUNTS = TypeAdapter(FileCounts)
 
 
 @dataclass(frozen=True)
@@ -146,22 +153,32 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def is_store(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
     """Return whether a DuckDB file is a store; an empty one is none yet: a first load that was killed leaves it.
 
-    Raises InputError when it holds something else, or was written by another version.
+    Raises InputError when it holds something else, was written by another version, or has been changed.
     """
-    tables = {row[0] for row in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()}
-    if not tables:
+    held = connection.execute("SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal").fetchall()
+    views = connection.execute("SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal").fetchall()
+    if not held and not views:
         return False
-    if "quietburn_store" not in tables:
+    if (MARK_TABLE,) not in held:
         raise InputError(f"--db {name}: is a DuckDB file of something else; name a new file.")
-    if connection.execute("SELECT version FROM quietburn_store").fetchall() != [(STORE_VERSION,)]:
+    refuse_foreign(connection, name)
+    if _version(connection) != STORE_VERSION:
         raise InputError(
             f"--db {name}: was written by another version of quietburn, which read lines into other columns (routes, errors, "
             "tokens); load the ledgers into a new file."
         )
+    refuse_other_columns(connection, name)
     return True
+
+
+def _version(connection: duckdb.DuckDBPyConnection) -> int | None:
+    with suppress(duckdb.Error):  # a mark of another shape is none of ours
+        if len(found := connection.execute(f"SELECT version FROM {MARK_TABLE}").fetchall()) == 1:
+            return found[0][0] if isinstance(found[0][0], int) else None
+    return None
 
 
 def mark_store(connection: duckdb.DuckDBPyConnection) -> None:
     """Mark an empty DuckDB file as a store of this version."""
-    connection.execute("CREATE TABLE quietburn_store (version INTEGER)")
-    connection.execute("INSERT INTO quietburn_store VALUES (?)", [STORE_VERSION])
+    connection.execute(f"CREATE TABLE {MARK_TABLE} (version INTEGER)")
+    connection.execute(f"INSERT INTO {MARK_TABLE} VALUES (?)", [STORE_VERSION])

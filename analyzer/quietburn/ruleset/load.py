@@ -2,7 +2,6 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from quietburn.errors import ConfigError, UsageError
 from quietburn.resources import rules_dir
 from quietburn.ruleset.model import About, EventRule, FindingText, Grade, Parameter, Rule, WindowRule
+from quietburn.tomlfile import read_toml
 from quietburn.wording import nearest, validation_problems
 
 _KNOWN_KEYS = [
@@ -22,9 +22,7 @@ _KNOWN_KEYS = [
 def load_rule(path: Path) -> Rule:
     """Read one rule file. Raises ConfigError naming the file and every bad key."""
     try:
-        rule = Rule.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise ConfigError(f"rule {path}: can't be read: {problem}.") from None
+        rule = Rule.model_validate(read_toml(path, "rule"))
     except ValidationError as problem:
         raise ConfigError(f"rule {path}: " + "; ".join(validation_problems(problem, _KNOWN_KEYS)) + ".") from None
     if rule.id != path.stem:
