@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from quietburn import temporary
@@ -30,6 +31,8 @@ def write_result(text: str, path: Path | None, flag: str = "--output") -> None:
         raise UsageError(
             f"{flag} {path}: can't be written ({os_words(problem)}). Name a file in a folder that you may write to."
         ) from None
+    except RuntimeError:  # Path.resolve's word for it
+        raise UsageError(f"{flag} {path}: is a link that leads in a circle. Name another file.") from None
 
 
 def _write_stdout(text: str) -> None:
@@ -57,6 +60,61 @@ def _is_stream(path: Path) -> bool:
 
 def replace_file(path: Path, text: str) -> None:
     """Write a file so that others see the old one or the whole new one."""
+    beside, target = _beside(path, text)
+    try:
+        beside.replace(target)
+    finally:
+        temporary.remove(beside)
+
+
+def replace_set(folder: Path, files: Mapping[str, str], bound: Sequence[str]) -> None:
+    """Write files that only make sense together, so that none sees the old of one and the new of another.
+
+    `bound` are those that others read. Where several files of a folder change, these are away from
+    the moment the first changes to the moment the last has; a kill in between leaves them away.
+    Everything is on the disk before that. A folder that isn't there yet appears whole.
+    """
+    if not folder.exists():
+        _make_whole(folder, files)
+        return
+    changed = {name: text for name, text in files.items() if _content(folder / name) != text}
+    if len(changed) > 1:
+        changed |= {name: files[name] for name in bound if name in files}
+    ready: list[tuple[Path, Path]] = []
+    try:
+        for name in sorted(changed, key=lambda name: (name in bound, name)):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            ready.append(_beside(folder / name, changed[name]))
+        for name in bound if len(changed) > 1 else ():
+            (folder / name).resolve().unlink(missing_ok=True)
+        for beside, target in ready:
+            beside.replace(target)
+    finally:
+        for beside, _ in ready:
+            temporary.remove(beside)
+
+
+def _make_whole(folder: Path, files: Mapping[str, str]) -> None:
+    """Make a folder with its files under another name, and give it its own when it is whole."""
+    target = folder.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with temporary.folder(target.parent, f".{target.name}.") as beside:
+        for name, text in files.items():
+            (beside / name).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(beside / name, text)
+        beside.chmod(0o777 & ~_umask())
+        beside.rename(target)
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _beside(path: Path, text: str) -> tuple[Path, Path]:
+    """Write a file's new content beside it, all on the disk; return where that is, and where it is to go."""
     target = path.resolve()
     handle, beside = temporary.make_file(target.parent, f".{target.name}.")
     try:
@@ -65,9 +123,10 @@ def replace_file(path: Path, text: str) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        beside.replace(target)
-    finally:
+    except BaseException:
         temporary.remove(beside)
+        raise
+    return beside, target
 
 
 def _umask() -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quietburn.commands import options
+from quietburn.commands.outputs import refuse_overlaps
 from quietburn.errors import ExitStatus, UsageError
 from quietburn.request import request_from
 
@@ -51,6 +52,10 @@ def alerts(
     request = request_from(
         tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip, config=options.configured(config, quiet=quiet)
     )
+    inputs = {"--map": map_file, "--config": request.config.origin}
+    refuse_overlaps({"--out": out}, ledgers or [], inputs)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: is no folder. Name one.")
     chosen, origin, errored = _chosen(ledgers or [], request)
     made = Options(
         target=target.value, runbook_url=_url(runbook_url, "--runbook-url"), dashboard_url=_url(dashboard_url, "--dashboard-url"),
@@ -64,6 +69,7 @@ def alerts(
         return
     if not unproven:
         _prove(bundle)
+    refuse_overlaps({f"--out: {name}": out / name for name in bundle.files}, ledgers or [], inputs)
     _write(bundle, out)
     if not quiet:
         proof = "NOT proven: run promtool test rules on them" if unproven else "proven by promtool"
@@ -133,13 +139,11 @@ def _check(bundle: "Bundle", out: Path, *, quiet: bool) -> None:
 
 
 def _write(bundle: "Bundle", out: Path) -> None:
+    from quietburn.alerts.bundle import ALERTS, OPERATOR, TESTS
     from quietburn.ledger.inputs import os_words
-    from quietburn.output import replace_file
+    from quietburn.output import replace_set
 
     try:
-        for name in bundle.files:
-            (out / name).parent.mkdir(parents=True, exist_ok=True)
-        for name, text in bundle.files.items():
-            replace_file(out / name, text)
+        replace_set(out, bundle.files, [name for name in (ALERTS, TESTS, OPERATOR) if name in bundle.files])
     except OSError as problem:
         raise UsageError(f"--out {out}: can't be written ({os_words(problem)}).") from None

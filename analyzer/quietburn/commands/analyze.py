@@ -12,6 +12,7 @@ import typer
 
 from quietburn.commands import options
 from quietburn.commands.options import say
+from quietburn.commands.outputs import refuse_overlaps, refuse_stdout_twice
 from quietburn.errors import ExitStatus, UsageError
 from quietburn.request import request_from
 
@@ -73,6 +74,11 @@ def analyze(
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
         only=only, skip=skip, config=options.configured(config, quiet=quiet), store=db, cpu=cpu
+    )
+    refuse_stdout_twice(output, quarantine)
+    refuse_overlaps(
+        {"--output": output, "--quarantine": quarantine, "--db": db}, ledgers or [],
+        {"--cpu": cpu, "--map": map_file, "--config": request.config.origin},
     )
     report = _analyzed(ledgers or [], request, quarantine, quiet=quiet, show_raw=show_raw)
     if anonymize:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quietburn.commands import options, verdicts
+from quietburn.commands.outputs import refuse_overlaps
 from quietburn.errors import ExitStatus, UsageError
 from quietburn.request import request_from
 
@@ -39,6 +40,7 @@ def compare(
     )
     if before == after == "-":
         raise UsageError("-: standard input can be one of the two ledgers only; write the other to a file.")
+    refuse_overlaps({"--output": output}, [before, after], {"--map": map_file, "--config": request.config.origin})
     report = _run(before, after, request, paired=paired, quiet=quiet)
     verdicts.deliver(report, output_format, output)
     for side in (report.before, report.after):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quietburn.commands import options, verdicts
+from quietburn.commands.outputs import refuse_overlaps
 from quietburn.engine.verdicts import CRITERIA
 from quietburn.errors import UsageError
 from quietburn.request import request_from
@@ -61,6 +62,10 @@ def gate(
     asked = _asked(request.config, flags, require, max_quarantined, undecided, point=point, acceptance=acceptance)
     if baseline == "-" and "-" in (ledgers or []):
         raise UsageError("--baseline -: standard input is the ledger already; write one of them to a file.")
+    refuse_overlaps(
+        {"--output": output}, [*(ledgers or []), *([baseline] if baseline else [])],
+        {"--map": map_file, "--config": request.config.origin},
+    )
     report = _run(ledgers or [], baseline, asked, request, quiet=quiet)
     verdicts.deliver(report, output_format, output)
     if output is not None and report.exit_status and not quiet:

@@ -65,7 +65,7 @@ def _expand(argument: str) -> list[LedgerFile]:
         return [LedgerFile("-", None)]
     if not argument:
         raise InputError("a ledger's name is empty (an unset variable?); name a JSONL file, a folder of them, or -.")
-    if _URL.match(argument):
+    if is_url(argument):
         return [_remote(argument)]
     return _on_disk(argument)
 
@@ -115,6 +115,13 @@ def _by_pattern(pattern: str) -> list[LedgerFile]:
 
 
 _URL = re.compile(r"(s3|gs|gcs|r2|https?|hf|azure|az)://", re.IGNORECASE)
+
+
+def is_url(argument: str) -> bool:
+    """Whether an argument is an address, and no file's name."""
+    return _URL.match(argument) is not None
+
+
 _LEDGER_NAME = re.compile(
     r"(?P<ledger>.+\.(?:jsonl|ndjson|log))"
     r"(?:[.-](?P<turn>[0-9]{1,3}|[0-9]{4}-?[0-9]{2}-?[0-9]{2}(?:[T_.-]?[0-9]{2,6})?))?(?:\.gz|\.zst)?"
