@@ -50,7 +50,8 @@ def alerts(
     from quietburn.alerts.rules import Options
 
     request = request_from(
-        tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip, config=options.configured(config, quiet=quiet)
+        tz=tz, dialect=dialect, map_file=map_file, settings=set_, only=only, skip=skip,
+        config=options.configured(config, quiet=quiet),
     )
     inputs = {"--map": map_file, "--config": request.config.origin}
     refuse_overlaps({"--out": out}, ledgers or [], inputs)

@@ -36,7 +36,8 @@ def compare(
 
     limit = parse_share(max_quarantined, "--max-quarantined")
     request = request_from(
-        since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, config=options.configured(config, quiet=quiet)
+        since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file,
+        config=options.configured(config, quiet=quiet),
     )
     if before == after == "-":
         raise UsageError("-: standard input can be one of the two ledgers only; write the other to a file.")
