@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import quietburn
 from quietburn.commands.alerts import alerts as alerts_command
 from quietburn.commands.analyze import analyze as analyze_command
 from quietburn.commands.backtest import backtest as backtest_command
@@ -31,10 +32,26 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 rules_app = typer.Typer(help="The rule catalogue.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rules_app, name="rules")
 app.add_typer(dialects_app, name="dialects")
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - as Typer calls it
+    if asked:
+        typer.echo(f"quietburn {quietburn.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _quietburn(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take what every command shares."""
 
 
 @rules_app.command("list")

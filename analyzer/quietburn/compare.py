@@ -60,7 +60,7 @@ class Side:
     @property
     def counted_refused(self) -> int:
         """Return how many lines were refused, an incomplete last one (still being written) left out."""
-        return sum(line.code != "incomplete_last_line" for line in self.report.quarantine)
+        return self.report.counted_refused
 
     @property
     def told(self) -> SideReport:

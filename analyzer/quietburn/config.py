@@ -17,7 +17,7 @@ PROJECT_FILE = "pyproject.toml"
 # Strict: TOML has types, so `"5"` and `true` are mistakes and not numbers.
 _MODEL = ConfigDict(frozen=True, extra="forbid", strict=True)
 _OURS = {"origin", "not_taken"}
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -85,8 +85,8 @@ class Config(BaseModel):
 
     deadline_ms: Annotated[Deadlines | None, BeforeValidator(_one_deadline)] = None
     hourly_token_cap: Positive | None = None
-    max_retries: int | None = Field(default=None, ge=0)
-    inflight_cap: int | None = Field(default=None, ge=1)
+    max_retries: int | None = Field(default=None, ge=0, le=10**12)
+    inflight_cap: int | None = Field(default=None, ge=1, le=10**12)
     tz: str | None = None
     length_is_complete: bool = True
     rules: dict[str, dict[str, Finite]] = Field(default_factory=dict)

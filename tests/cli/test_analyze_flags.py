@@ -298,7 +298,7 @@ def test_verbose_says_why_a_dialect_was_chosen_and_names_every_refused_line(tmp_
             ["analyze", "night.jsonl", "--max-quarantined", "100%", "--verbose"],
         ],
     )
-    assert "    and 4 more; --verbose or --format json names them all\n" in short.out
+    assert "    and 4 more; --quarantine FILE names them all\n" in short.out
     assert "night.jsonl:15" not in short.out
     assert verbose.err == "quietburn: night.jsonl: dialect gateway; 1 of 1 sampled lines fit gateway\n"
     for line in range(2, 16):

@@ -190,3 +190,38 @@ def test_a_pyproject_that_holds_something_else_there_is_no_fault_of_ours(tmp_pat
         refused(done, f"configuration {tmp_path.resolve() / 'pyproject.toml'}: tool.quietburn: should be a table")
     else:
         assert (done.status, done.err) == (0, "")
+
+
+def test_every_parameter_of_every_rule_has_a_range_and_a_number_outside_of_it_is_refused() -> None:
+    from quietburn.errors import UsageError
+    from quietburn.ruleset.load import parse_settings, shipped_rules
+
+    rules = shipped_rules()
+    for one in rules:
+        for name, parameter in one.parameters.items():
+            least, most = parameter.range
+            assert least >= 0
+            assert parameter.default is None or least <= parameter.default <= most
+            for number in (-1, -1e-9, most * 1.01, 1e308):
+                with pytest.raises(UsageError) as refused_:
+                    parse_settings([f"{one.id}.{name}={number!r}"], rules)
+                assert str(refused_.value) == f"{one.id}.{name}: {number!r} is outside of its range, {least:g} to {most:g}."
+
+
+def test_a_number_outside_of_its_range_is_one_line_from_a_flag_and_from_the_configuration(tmp_path: Path) -> None:
+    write(tmp_path / "x.jsonl", [call(1)])
+    said = "saturation.waiting_share: -1.0 is outside of its range, 0 to 1."
+    refused(run(tmp_path, "analyze", "x.jsonl", "--set", "saturation.waiting_share=-1.0"), said)
+    (tmp_path / "quietburn.toml").write_text("[rules.saturation]\nwaiting_share = -1.0\n")
+    place = f"configuration {tmp_path.resolve()}/quietburn.toml: [rules]: "
+    refused(run(tmp_path, "gate", "x.jsonl", "--max-gap", "1%"), place + said)
+
+
+def test_version_and_the_short_help_exist(tmp_path: Path) -> None:
+    version = run(tmp_path, "--version")
+    assert (version.status, version.err) == (0, "")
+    assert version.out.startswith("quietburn ") and version.out.count("\n") == 1
+    for arguments in ([], ["gate"], ["rules", "show"]):
+        short, long = run(tmp_path, *arguments, "-h"), run(tmp_path, *arguments, "--help")
+        assert short == long
+        assert (short.status, short.err) == (0, "")

@@ -101,9 +101,22 @@ def test_junit_tells_failed_errored_and_skipped_apart(tmp_path: Path) -> None:
     assert kinds["min_usable"] == ["failure"]
     assert kinds["acceptance_queue_wait"] == ["error"]  # it could not be judged
     assert kinds["acceptance_retry_floor"] == ["system-out"]
-    assert kinds["late-but-200"] == ["failure"]
-    assert kinds["stuck-worker"] == ["skipped"]  # its fields are not in the ledger
     assert done.status == 1
+
+
+def test_a_finding_makes_junit_red_only_where_the_gates_own_threshold_failed(tmp_path: Path) -> None:
+    write(tmp_path / "night.jsonl", [late(n) for n in range(40)])
+    done = run(tmp_path, "gate", "night.jsonl", "--min-usable", "0%", "--format", "junit")
+    document = etree.fromstring(done.out.encode())
+    SCHEMA.assertValid(document)
+    assert done.status == 0
+    assert (document.get("failures"), document.get("errors")) == ("0", "0")
+    assert not [*document.iter("failure"), *document.iter("error")]
+    properties = {one.get("name"): one.get("value") for one in document.iter("property")}
+    assert properties["rule.late-but-200"] == "page"
+    assert properties["rule.stuck-worker"] == "not_evaluated"  # its fields are not in the ledger
+    (told,) = document.findall("testsuite/system-out")
+    assert told.text.startswith("late-but-200 (page): ")
 
 
 def test_a_schema_that_refuses_nothing_would_prove_nothing() -> None:

@@ -60,7 +60,7 @@ def analyze(
     anonymize: Annotated[bool, typer.Option("--anonymize", help="Clients and tenants as stable pseudonyms.")] = False,
     json_schema: Annotated[bool, typer.Option("--json-schema", help="Print the JSON Schema of the report and stop.")] = False,
     quiet: options.Quiet = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say why a dialect was chosen; name every refused line.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say why a dialect was chosen; name 200 refused lines.")] = False,
 ) -> None:
     """Analyze ledgers: the two rates, the contradictions, and what could not be told."""
     if json_schema:
@@ -129,7 +129,7 @@ def _rendered(report: "Report", output_format: ReportFormat, output: Path | None
 
 def _exit_for(report: "Report", fail_on: FailOn, max_quarantined: float, *, quiet: bool) -> None:
     """End in the status that the report and the flags ask for."""
-    counted = sum(line.code != "incomplete_last_line" for line in report.quarantine)
+    counted = report.counted_refused
     if report.errored:
         if not quiet:
             say(f"could not be judged: {len(report.errored)} rules failed ({', '.join(e.rule for e in report.errored)}).")

@@ -238,18 +238,21 @@ class DuckEngine:
     def _ids(self) -> str:
         return ", ".join(str(counts.file_id) for counts in self.files) or "NULL"
 
-    def quarantine(self) -> list[QuarantinedLine]:
-        """Return every refused line in order of file and line."""
+    def quarantine(self, limit: int | None = None) -> list[QuarantinedLine]:
+        """Return the first refused lines, or all of them, in order of file and line."""
         rows = self.connection.execute(
             f"SELECT file_id, line, byte_offset, length, code FROM {QUARANTINE_TABLE} WHERE item IS NULL "
-            "ORDER BY file_id, line"
+            f"AND file_id IN ({self._ids()}) ORDER BY file_id, line{'' if limit is None else f' LIMIT {limit}'}"
         ).fetchall()
         labels = {counts.file_id: counts.label for counts in self.files}
-        return [
-            QuarantinedLine(labels[f], line, offset, length, LineFault(code))
-            for f, line, offset, length, code in rows
-            if f in labels
-        ]
+        return [QuarantinedLine(labels[f], line, offset, length, LineFault(code)) for f, line, offset, length, code in rows]
+
+    def quarantine_codes(self) -> dict[str, int]:
+        """Return how many lines were refused for each reason, the most first."""
+        return dict(self.connection.execute(
+            f"SELECT code, count(*) FROM {QUARANTINE_TABLE} WHERE item IS NULL AND file_id IN ({self._ids()}) "
+            "GROUP BY code ORDER BY 2 DESC, 1"
+        ).fetchall())
 
     def bad_items(self, limit: int) -> list[BadItem]:
         """Return the first items that were refused within used lines, in order of file, line and item."""

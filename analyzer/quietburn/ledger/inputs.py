@@ -147,13 +147,16 @@ def log_of(label: str) -> str:
     return folder + slash + (match["ledger"] if match else name)
 
 
+MOST_FETCHED = 1 << 30  # it is held in memory, as httpfs gives it
+
+
 def _remote(address: str) -> LedgerFile:
     """Return a copy of what lies behind an address, where DuckDB's httpfs is installed."""
     label = label_of(address.split("?", 1)[0])  # a query may hold a key
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     try:
         connection.execute("LOAD httpfs")
-        found = connection.execute("SELECT content FROM read_blob(?)", [address]).fetchall()
+        content = fetched(connection, address, label)
     except duckdb.Error as problem:
         words = "needs DuckDB's httpfs, which is not installed" if "httpfs" in str(problem) else "can't be fetched"
         raise InputError(
@@ -165,8 +168,20 @@ def _remote(address: str) -> LedgerFile:
     folder = temporary.make_folder()
     atexit.register(temporary.remove, folder)
     path = folder / Path(label).name
-    path.write_bytes(b"".join(content for (content,) in found))
+    path.write_bytes(content)
     return LedgerFile(label, path)
+
+
+def fetched(connection: duckdb.DuckDBPyConnection, address: str, label: str) -> bytes:
+    """Return what lies behind an address. Raises InputError before more is fetched than memory should hold."""
+    ((size,),) = connection.execute("SELECT sum(size) FROM read_blob(?)", [address]).fetchall()  # asks for no content
+    if size is not None and size > MOST_FETCHED:
+        raise InputError(
+            f"{label}: holds {size >> 20:,} MiB, and at most {MOST_FETCHED >> 20:,} MiB are fetched. "
+            "Download the ledger and name the file."
+        )
+    found = connection.execute("SELECT content FROM read_blob(?)", [address]).fetchall()
+    return b"".join(content for (content,) in found)
 
 
 def os_words(problem: OSError) -> str:

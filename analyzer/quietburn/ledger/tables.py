@@ -30,7 +30,10 @@ _OF_A_RUN = {
 }
 _OF_A_STORE = {**_OF_A_RUN, MARK_TABLE: {"version": "INTEGER"}}
 # An event has the columns that its ledgers brought; older stores lack `item`.
-_MAY_COME_LATER = {QUARANTINE_TABLE: {"item": "BIGINT"}, EVENTS_TABLE: {"item": "BIGINT"} | {column.name: column.sql_type for column in BY_NAME.values()}}
+_MAY_COME_LATER = {
+    QUARANTINE_TABLE: {"item": "BIGINT"},
+    EVENTS_TABLE: {"item": "BIGINT"} | {column.name: column.sql_type for column in BY_NAME.values()},
+}
 _CODES = {QUARANTINE_TABLE: LineFault, INVALID_TABLE: FieldFault}
 
 

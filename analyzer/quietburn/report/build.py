@@ -12,7 +12,7 @@ from quietburn.ruleset.severity import Severity
 from quietburn.share_intervals import Interval
 from quietburn.timerange import iso
 
-_MAX_INVALID = 200
+_MOST_LISTED = 200  # of lines and values that were refused; counts tell the rest
 _RATES = ("success_rate", "usable_rate", "false_success_share")
 
 
@@ -44,15 +44,16 @@ def report(
             model.QuarantineReport(
                 file=q.file, line=q.line, offset=q.offset, length=q.length, code=q.code, reason=q.reason
             )
-            for q in engine.quarantine()
+            for q in engine.quarantine(_MOST_LISTED)
         ],
+        quarantine_codes=engine.quarantine_codes(),
         bad_items=[
             model.BadItemReport(file=b.file, line=b.line, item=b.item, code=b.code, reason=b.reason)
-            for b in engine.bad_items(_MAX_INVALID)
+            for b in engine.bad_items(_MOST_LISTED)
         ],
         invalid=[
             model.InvalidValueReport(file=i.file, line=i.line, field=i.field, reason=i.code)
-            for i in engine.invalid_fields(_MAX_INVALID)
+            for i in engine.invalid_fields(_MOST_LISTED)
         ],
         thresholds=_thresholds(results),
         notices=notices,
@@ -89,7 +90,7 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
         conflicting_ids=engine.conflicting_ids,
         invalid_values=total("invalid_values"),
         coerced=total("coerced"),
-        unknown_keys=[key for counts in files for key in _unknown_keys(counts)],
+        unknown_keys=[key for counts in files for key in _unknown_keys(counts)][:_MOST_LISTED],
         first_ts=iso(first),
         last_ts=iso(last),
     )

@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.dataclasses import dataclass
 
 SCHEMA_VERSION = 2
 Number = float | int
@@ -250,8 +249,7 @@ class ErroredReport(_Frozen):
     problem: str
 
 
-@dataclass(frozen=True, slots=True)  # a ruined ledger has millions of them: a model takes five times the memory
-class QuarantineReport:
+class QuarantineReport(_Frozen):
     """A refused line."""
 
     file: str
@@ -291,7 +289,11 @@ class ThresholdReport(_Frozen):
 
 
 class Report(_Frozen):
-    """The report of `quietburn analyze`."""
+    """The report of `quietburn analyze`.
+
+    `quarantine` has the first 200 refused lines (`--quarantine FILE` all of them), `quarantine_codes`
+    how many were refused for each code; `invalid` the first 200 values that became unknown.
+    """
 
     schema_version: Annotated[int, Field(json_schema_extra={"const": SCHEMA_VERSION})] = SCHEMA_VERSION
     ledger: LedgerReport
@@ -303,6 +305,7 @@ class Report(_Frozen):
     unlock: list[UnlockReport]
     errored: list[ErroredReport]
     quarantine: list[QuarantineReport]
+    quarantine_codes: dict[str, int]
     bad_items: list[BadItemReport]
     invalid: list[InvalidValueReport]
     thresholds: list[ThresholdReport]
@@ -313,3 +316,8 @@ class Report(_Frozen):
         from quietburn.report.notebook import as_html
 
         return as_html(self)
+
+    @property
+    def counted_refused(self) -> int:
+        """Return how many refused lines a limit counts: a last line that is still being written is no fault."""
+        return sum(count for code, count in self.quarantine_codes.items() if code != "incomplete_last_line")

@@ -211,9 +211,9 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
         shown = report.quarantine if verbose else report.quarantine[:_SHOWN_QUARANTINE]
         for line in shown:
             yield _plain(f"    {line.file}:{line.line}  {line.reason}")
-        if len(report.quarantine) > len(shown):
-            left = len(report.quarantine) - len(shown)
-            yield _plain(f"    and {left:,} more; --verbose or --format json names them all", "dim")
+        left = sum(report.quarantine_codes.values()) - len(shown)
+        if left:
+            yield _plain(f"    and {left:,} more; --quarantine FILE names them all", "dim")
     texts = ledger.not_a_request_kinds.get("text that is no JSON")
     no_request = f"not a request ({texts:,} of them text that is no JSON)" if texts else "not a request"
     also = {

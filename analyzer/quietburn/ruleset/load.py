@@ -108,9 +108,9 @@ def checked_number(by_id: Mapping[str, Rule], rule_id: str, name: str, text: obj
         number = float("nan")
     if isinstance(text, bool) or not math.isfinite(number):
         raise UsageError(f"{rule_id}.{name}: {text!r} is not a number.")
-    least = by_id[rule_id].parameters[name].minimum
-    if least is not None and number < least:
-        raise UsageError(f"{rule_id}.{name}: {text} is under its least sensible value, {least:g}.")
+    least, most = by_id[rule_id].parameters[name].range
+    if not least <= number <= most:
+        raise UsageError(f"{rule_id}.{name}: {text} is outside of its range, {least:g} to {most:g}.")
     return number
 
 

@@ -74,9 +74,15 @@ class About(_Frozen):
         return tuple(dict.fromkeys((*self.needs, *alternatives, *self.optional)))
 
 
+# What no unit goes beyond; a number above the last is a slip, and overflows where it is computed with.
+_MOST = {"share": 1.0, "%": 100.0}
+_MOST_OF_ANY = 1e12
+
+
 class Parameter(_Frozen):
     """A number that the user may set; without a default it must be configured or stays NULL.
 
+    It lies between `minimum`, 0 where there is none, and `maximum`, by its unit where there is none.
     `lab` holds defaults that are true only in the ledgers of a seed's lab, by dialect.
     """
 
@@ -84,9 +90,16 @@ class Parameter(_Frozen):
     lab: dict[str, float] = Field(default_factory=dict)
     required: bool = False
     minimum: float | None = None
+    maximum: float | None = None
     config_key: str | None = None
     unit: str
     meaning: str
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Return the least and the most that the number may be."""
+        most = _MOST.get(self.unit, _MOST_OF_ANY) if self.maximum is None else self.maximum
+        return self.minimum or 0.0, most
 
 
 class Grade(_Frozen):
