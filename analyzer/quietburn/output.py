@@ -71,7 +71,8 @@ def replace_set(folder: Path, files: Mapping[str, str], bound: Sequence[str]) ->
     """Write files that only make sense together, so that none sees the old of one and the new of another.
 
     `bound` are those that others read. Where several files of a folder change, these are away from
-    the moment the first changes to the moment the last has; a kill in between leaves them away.
+    the moment the first changes to the moment the last has, and the first of them comes back last;
+    a kill in between leaves it away.
     Everything is on the disk before that. A folder that isn't there yet appears whole.
     """
     if not folder.exists():
@@ -82,7 +83,7 @@ def replace_set(folder: Path, files: Mapping[str, str], bound: Sequence[str]) ->
         changed |= {name: files[name] for name in bound if name in files}
     ready: list[tuple[Path, Path]] = []
     try:
-        for name in sorted(changed, key=lambda name: (name in bound, name)):
+        for name in [*(changed.keys() - set(bound)), *(name for name in reversed(bound) if name in changed)]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             ready.append(_beside(folder / name, changed[name]))
         for name in bound if len(changed) > 1 else ():
