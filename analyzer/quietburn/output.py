@@ -83,7 +83,7 @@ def replace_set(folder: Path, files: Mapping[str, str], bound: Sequence[str]) ->
         changed |= {name: files[name] for name in bound if name in files}
     ready: list[tuple[Path, Path]] = []
     try:
-        for name in [*(changed.keys() - set(bound)), *(name for name in reversed(bound) if name in changed)]:
+        for name in [*sorted(changed.keys() - set(bound)), *(name for name in reversed(bound) if name in changed)]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             ready.append(_beside(folder / name, changed[name]))
         for name in bound if len(changed) > 1 else ():
