@@ -124,7 +124,7 @@ def _refuse_without_store(store: Path) -> None:
     if not is_file(store):
         raise InputError(f"--db {label_of(str(store))}: no such file, and no ledger is given to make one from.")
     if store.stat().st_size == 0:
-        raise InputError(f"--db {label_of(str(store))}: is empty; name the ledgers to load into it.")
+        raise InputError(f"--db {label_of(str(store))}: holds no ledger; name the ledgers to load into it.")
 
 
 def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value]]:

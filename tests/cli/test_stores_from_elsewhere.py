@@ -166,5 +166,5 @@ def test_an_empty_file_holds_no_ledger_and_is_left_as_it_is(tmp_path: Path) -> N
     assert (listed.status, listed.out, listed.err) == (0, "The store holds no ledger.\n", "")
     done = run(tmp_path, "analyze", "--db", "empty.db")
     assert (done.status, done.out) == (2, "")
-    assert is_one_line(done.err) and "empty" in done.err
+    assert is_one_line(done.err) and "holds no ledger" in done.err
     assert empty.stat().st_size == 0

@@ -27,6 +27,8 @@ from quietburn.ruleset.severity import Severity
 
 RUNBOOK = "runbook"
 ALERTS, TESTS, OPERATOR = "alerts.yaml", "alerts_test.yaml", "prometheusrule.yaml"
+SCRAPE, INHIBIT = "scrape.yaml", "inhibit.yaml"
+BESIDE_THE_RUNBOOK = (ALERTS, TESTS, OPERATOR, SCRAPE, INHIBIT)
 _FIRST_LINE = (
     "These alerts need the metrics of the gateway's ledger: they see nothing unless the ledger is exported "
     "to Prometheus under the names used here (scrape.yaml)."
@@ -81,8 +83,8 @@ def build_bundle(chosen: Chosen, options: Options, origin: Iterable[str] = ()) -
     files = {
         ALERTS: alerts_yaml(groups, Options(), header),
         TESTS: rendered("alerts_test.yaml.j2", header=header, rule_file=ALERTS, tests=every),
-        "scrape.yaml": rendered("scrape.yaml.j2"),
-        "inhibit.yaml": rendered("inhibit.yaml.j2", page=page, ticket=ticket),
+        SCRAPE: rendered("scrape.yaml.j2"),
+        INHIBIT: rendered("inhibit.yaml.j2", page=page, ticket=ticket),
     }
     if options.target == "operator":
         files[OPERATOR] = alerts_yaml(groups, options, header)

@@ -1,6 +1,7 @@
 """`quietburn alerts`: alert rules, their promtool tests and the runbook."""
 
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +47,7 @@ def alerts(
     quiet: options.Quiet = False,
 ) -> None:
     """Write alert rules, their promtool tests and the runbook; with a ledger, its numbers are used."""
-    from quietburn.alerts.bundle import build_bundle
+    from quietburn.alerts.bundle import BESIDE_THE_RUNBOOK, build_bundle
     from quietburn.alerts.rules import Options
 
     request = request_from(
@@ -54,7 +55,7 @@ def alerts(
         config=options.configured(config, quiet=quiet),
     )
     inputs = {"--map": map_file, "--config": request.config.origin}
-    refuse_overlaps({"--out": out}, ledgers or [], inputs)
+    refuse_overlaps({"--out": out} | _named(out, BESIDE_THE_RUNBOOK), ledgers or [], inputs)
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out}: is no folder. Name one.")
     chosen, origin, errored = _chosen(ledgers or [], request)
@@ -70,7 +71,7 @@ def alerts(
         return
     if not unproven:
         _prove(bundle)
-    refuse_overlaps({f"--out: {name}": out / name for name in bundle.files}, ledgers or [], inputs)
+    refuse_overlaps(_named(out, bundle.files), ledgers or [], inputs)
     _write(bundle, out)
     if not quiet:
         proof = "NOT proven: run promtool test rules on them" if unproven else "proven by promtool"
@@ -86,6 +87,11 @@ def _exit_for(errored: dict[str, str]) -> None:
         sys.stderr.write(f"quietburn: rule {rule} failed, so its alert is left out: {problem}.\n")
     if errored:
         raise typer.Exit(ExitStatus.UNDECIDED)
+
+
+def _named(out: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Return files of the output folder by what a message calls them."""
+    return {f"--out, {name}": out / name for name in names}
 
 
 def _prove(bundle: "Bundle") -> None:
