@@ -55,9 +55,10 @@ def alerts(
         config=options.configured(config, quiet=quiet),
     )
     inputs = {"--map": map_file, "--config": request.config.origin}
-    refuse_overlaps({"--out": out} | _named(out, BESIDE_THE_RUNBOOK), ledgers or [], inputs)
+    refuse_overlaps({"--out": out}, ledgers or [], inputs)
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out}: is no folder. Name one.")
+    refuse_overlaps(_named(out, BESIDE_THE_RUNBOOK), ledgers or [], inputs)
     chosen, origin, errored = _chosen(ledgers or [], request)
     made = Options(
         target=target.value, runbook_url=_url(runbook_url, "--runbook-url"), dashboard_url=_url(dashboard_url, "--dashboard-url"),
