@@ -55,6 +55,8 @@ class Tokens:
     probe_coverage: float | None
     by_traffic: dict[str, float]
     coverage_by_traffic: dict[str, float | None]
+    completion_only: float  # of lines that say nothing of their prompt, and have no total
+    prompt_only: float  # and the other way round
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,10 @@ _FACTS = f"""
         count(CASE WHEN in_request AND not_an_answer THEN 1 END) AS not_an_answer,
         count(CASE WHEN in_request AND is_2xx AND finish_reason <> 'stop'
             AND lower(finish_reason) IN ({", ".join(literal(reason) for reason in LENGTH_FINISH)}) THEN 1 END) AS length_limited,
-        count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens, {_OF_REQUESTS}
+        count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens,
+        COALESCE(sum(CASE WHEN tokens IS NULL AND prompt_tokens IS NULL THEN completion_tokens END), 0) AS completion_only,
+        COALESCE(sum(CASE WHEN tokens IS NULL AND completion_tokens IS NULL THEN prompt_tokens END), 0) AS prompt_only,
+        {_OF_REQUESTS}
     FROM events GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
 """
 _REQUESTS = f"""
@@ -248,8 +253,8 @@ def _total(parts: Iterable[Mapping[str, Any]], name: str) -> int:
     return sum(int(part[name]) for part in parts)
 
 
-def _spent(parts: Iterable[Mapping[str, Any]]) -> float:
-    return sum((float(part["tokens"]) for part in parts), 0.0)
+def _spent(parts: Iterable[Mapping[str, Any]], name: str = "tokens") -> float:
+    return sum((float(part[name]) for part in parts), 0.0)
 
 
 def _by_traffic(attempts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -285,6 +290,8 @@ def _tokens(traffic: Mapping[str, list[dict[str, Any]]], attempts: list[dict[str
         probe_coverage=_coverage_of(probes),
         by_traffic={name: _spent(parts) for name, parts in named.items()},
         coverage_by_traffic={name: _coverage_of(parts) for name, parts in named.items()},
+        completion_only=_spent(attempts, "completion_only"),
+        prompt_only=_spent(attempts, "prompt_only"),
     )
 
 

@@ -91,6 +91,11 @@ def _of_lines(engine: DuckEngine) -> Iterator[str]:
     invented = sum(counts.invented for counts in engine.files)
     if invented:
         yield f"{invented:,} failed attempts report a time of 0; what they say of their usage and timings is not used."
+    for dialect, lines in engine.counting_cached_apart().items():
+        yield (
+            f"{dialect}: the prompt tokens of {lines:,} events leave out the cached ones, which their totals have; "
+            "the cached ones are counted into the prompt."
+        )
     unreadable = engine.unreadable("status")
     if unreadable:
         yield (

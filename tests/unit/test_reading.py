@@ -194,8 +194,11 @@ LINES = [
          {1: {"prompt_tokens": 5, "cached_tokens": None}}, invalid=((1, "cached_tokens", "more_than_whole"),)),
     Trap("more reasoning than there was", attempt('"completion_tokens": 5, "reasoning_tokens": 6'),
          {1: {"completion_tokens": 5, "reasoning_tokens": None}}, invalid=((1, "reasoning_tokens", "more_than_whole"),)),
+    Trap("cached tokens beside those of the prompt", attempt(
+             '"prompt_tokens": 5, "cached_tokens": 60, "completion_tokens": 6, "actual_tokens": 71'),
+         {1: {"prompt_tokens": 5, "cached_tokens": 60, "completion_tokens": 6, "actual_tokens": 71}}),
     Trap("a total that contradicts its parts", attempt('"prompt_tokens": 5, "completion_tokens": 6, "actual_tokens": 12'),
-         {1: {"prompt_tokens": 5, "completion_tokens": 6, "actual_tokens": None}},
+         {1: {"prompt_tokens": 5, "completion_tokens": 6, "actual_tokens": 12}},
          invalid=((1, "actual_tokens", "total_contradicts_parts"),)),
     Trap("three bad fields in one line", attempt('"latency_ms": NaN, "cpu_pct": 101, "prompt_tokens": 1.5'),
          {1: {"latency_ms": None, "cpu_pct": None, "prompt_tokens": None}},

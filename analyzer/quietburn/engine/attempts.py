@@ -5,6 +5,7 @@ what is asked of them. Definitions: usable-answers (units, three questions).
 """
 
 from quietburn.engine.settings import Settings
+from quietburn.engine.usage import prompt_tokens, usage
 from quietburn.ledger.events import BY_NAME, COLUMNS
 from quietburn.ledger.repeats import COUNTED_LINES
 from quietburn.ledger.sql import literal
@@ -24,6 +25,9 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     given = [f"{'deadline_ms' if 'deadline_ms' in columns else 'CAST(NULL AS DOUBLE)'} AS own_deadline_ms"]
     for column in COLUMNS:
         if column.name == "deadline_ms":
+            continue
+        if column.name == "prompt_tokens":
+            given.append(f"{prompt_tokens(columns)} AS prompt_tokens")
             continue
         if column.name in _FOLLOWING:
             given.append(_following(column.name, columns))
@@ -118,7 +122,7 @@ def attempts_select(columns: frozenset[str], settings: Settings, where: str = "T
     """Return the select of attempts (lines that are `where`) with the three questions, each as if it were its whole request."""
     return f"""
         SELECT *, status IS NOT NULL OR error IS NOT NULL OR caller_left OR COALESCE(decision = 'reject', FALSE) AS outcome_known,
-            {timing('request_start_known', 'request_deadline_us', 'TRUE')}
+            {timing('request_start_known', 'request_deadline_us', 'TRUE')}, {usage()}
         FROM (
             SELECT *, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
                 COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx, {_CALLER_LEFT} AS caller_left,
@@ -127,7 +131,6 @@ def attempts_select(columns: frozenset[str], settings: Settings, where: str = "T
                 {_KEY} AS request_key, {", ".join(f"CAST({number} AS BIGINT) AS {name}" for name, number in ALONE.items())},
                 started_us AS request_started_us, COALESCE(start_known, FALSE) AS request_start_known,
                 started_us + {microseconds('deadline_ms')} AS request_deadline_us,
-                COALESCE(actual_tokens, prompt_tokens + completion_tokens) AS tokens,
                 (ts_us + {MINUTE_US - 1}) // {MINUTE_US} AS minute
             FROM ({_base(columns, settings)}) WHERE {where}
         )

@@ -38,6 +38,7 @@ MADE_FROM: dict[str, frozenset[str]] = {
     "verdict": _VERDICT,
     "decides": _VERDICT,
     "tokens": frozenset({"actual_tokens", "prompt_tokens", "completion_tokens"}),
+    "usage_fault": frozenset({"actual_tokens", "prompt_tokens", "completion_tokens"}),
     "prefix_is_new": frozenset({"ts", "prefix_fp"}),
     "minute": frozenset({"ts"}),
 }

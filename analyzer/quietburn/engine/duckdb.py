@@ -16,6 +16,7 @@ from quietburn.engine import derive
 from quietburn.engine.base import EngineError
 from quietburn.engine.connection import MEMORY_LIMIT, connect
 from quietburn.engine.settings import DeadlineDefault, Settings
+from quietburn.engine.usage import counts_cached_apart
 from quietburn.errors import InputError
 from quietburn.ledger.counted import count_lines
 from quietburn.ledger.counts import FileCounts
@@ -280,6 +281,15 @@ class DuckEngine:
         ).fetchall()
         labels = {counts.file_id: counts.label for counts in self.files}
         return Unreadable(int(rows[0][2]), labels[rows[0][0]], int(rows[0][1])) if rows else None
+
+    def counting_cached_apart(self) -> dict[str, int]:
+        """Return in how many events of each dialect the prompt leaves cached tokens out that the total has."""
+        if not {"actual_tokens", "prompt_tokens", "completion_tokens", "cached_tokens"} <= self.columns:
+            return {}
+        rows = self.connection.execute(
+            f"SELECT dialect, count(*) FROM {COUNTED_LINES} WHERE {counts_cached_apart()} GROUP BY dialect ORDER BY dialect"
+        ).fetchall()
+        return {str(dialect): int(count) for dialect, count in rows}
 
     def lines_meant(self, default: DeadlineDefault) -> bool:
         """Return whether a deadline of the configuration is for any of the loaded events, whatever these carry."""

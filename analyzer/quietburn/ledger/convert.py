@@ -259,19 +259,30 @@ def _inventions(values: dict[str, Value], final: dict[str, str], keys: RawColumn
 
 
 def _parts_and_wholes(values: dict[str, Value], final: dict[str, str], result: Conversion) -> None:
+    read = {name: f"({values[name].sql})" for name in values}
+    made = {name: quote(f"v_{name}") for name in values}
     for part, whole in (("cached_tokens", "prompt_tokens"), ("reasoning_tokens", "completion_tokens")):
         if part in final and whole in final:
-            predicate = f"({values[part].sql}) > ({values[whole].sql})"
-            result.field_faults.append((part, FieldFault.MORE_THAN_WHOLE, predicate))
+            apart = _CACHED_APART if part == "cached_tokens" and set(_TOTAL) <= set(final) else "FALSE"
+            more = f"{{{part}}} > {{{whole}}} AND NOT COALESCE({apart}, FALSE)"
+            result.field_faults.append((part, FieldFault.MORE_THAN_WHOLE, more.format_map(read)))
             result.prove(_of_numbers(NotGreater, values[part], values[whole]))
-            final[part] = f"CASE WHEN NOT COALESCE({quote('v_' + part)} > {quote('v_' + whole)}, FALSE) THEN {final[part]} END"
-    if {"actual_tokens", "prompt_tokens", "completion_tokens"} <= set(final):
-        total, prompt, completion = (values[n] for n in ("actual_tokens", "prompt_tokens", "completion_tokens"))
-        predicate = f"({total.sql}) <> ({prompt.sql}) + ({completion.sql})"
+            final[part] = f"CASE WHEN NOT COALESCE({more.format_map(made)}, FALSE) THEN {final[part]} END"
+    if set(_TOTAL) <= set(final):
+        # It stays as it came: the view knows that such a line's tokens are unknown.
+        apart = _CACHED_APART if "cached_tokens" in final else "FALSE"
+        predicate = (_CONTRADICTS + f" AND NOT COALESCE({apart}, FALSE)").format_map(read)
         result.field_faults.append(("actual_tokens", FieldFault.TOTAL_CONTRADICTS_PARTS, predicate))
-        result.prove(_of_numbers(AddsUp, total, prompt, completion))
-        differs = f"{quote('v_actual_tokens')} <> {quote('v_prompt_tokens')} + {quote('v_completion_tokens')}"
-        final["actual_tokens"] = f"CASE WHEN NOT COALESCE({differs}, FALSE) THEN {final['actual_tokens']} END"
+        result.prove(_of_numbers(AddsUp, *(values[name] for name in _TOTAL)))
+
+
+_TOTAL = ("actual_tokens", "prompt_tokens", "completion_tokens")
+_CONTRADICTS = (
+    "{actual_tokens} > 0 AND {prompt_tokens} + {completion_tokens} > 0 "
+    "AND {actual_tokens} <> {prompt_tokens} + {completion_tokens}"
+)
+# Some count cached tokens beside those of the prompt: then the total has them too.
+_CACHED_APART = "{cached_tokens} > 0 AND {actual_tokens} = {prompt_tokens} + {cached_tokens} + {completion_tokens}"
 
 
 def _of_numbers(make: Callable[..., Proof], *values: Value) -> Proof | None:

@@ -179,6 +179,8 @@ def _rates(rates: Rates, usable: Interval | None) -> model.RatesReport:
             probe_coverage=rates.tokens.probe_coverage,
             by_traffic={name: tidy(number) for name, number in rates.tokens.by_traffic.items()},
             coverage_by_traffic=rates.tokens.coverage_by_traffic,
+            completion_only=tidy(rates.tokens.completion_only),
+            prompt_only=tidy(rates.tokens.prompt_only),
         ),
         by_traffic=[
             model.TrafficReport(traffic=name or "unlabelled", attempts=attempts, successes=successes)

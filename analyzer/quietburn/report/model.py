@@ -97,7 +97,8 @@ class TokensReport(_Frozen):
     """Tokens spent at the generate route; `wasted` bought no usable answer.
 
     Each sum stands with its coverage: the share of the attempts behind it that say how many they
-    took.
+    took. `completion_only` and `prompt_only` are in no other sum: they come from lines that leave the
+    other part and the total out.
     """
 
     all: Number | None
@@ -108,6 +109,8 @@ class TokensReport(_Frozen):
     probe_coverage: float | None
     by_traffic: dict[str, Number]
     coverage_by_traffic: dict[str, float | None]
+    completion_only: Number
+    prompt_only: Number
 
 
 class TrafficReport(_Frozen):
