@@ -55,7 +55,7 @@ DOCTORED = {
     "a column of another type": lambda _: ["ALTER TABLE ledger_events ALTER line TYPE VARCHAR"],
     "a column of its own": lambda _: ["ALTER TABLE ledger_events ADD COLUMN note VARCHAR"],
     "a computed column": lambda _: ["ALTER TABLE ledger_files ALTER label SET DEFAULT 'x'"],
-    "a reason of its own": lambda _: ["INSERT INTO quarantined_lines VALUES (0, 1, 0, 1, 'nonsense')"],
+    "a reason of its own": lambda _: ["INSERT INTO quarantined_lines (file_id, code) VALUES (0, 'nonsense')"],
     "no mark": lambda _: ["DROP TABLE quietburn_store"],
     "a mark of two rows": lambda _: ["INSERT INTO quietburn_store VALUES (1)"],
     "a mark that is text": lambda _: ["ALTER TABLE quietburn_store ALTER version TYPE VARCHAR"],
