@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from quietburn.engine.base import Engine
-from quietburn.engine.hits import HITS, find_hits, stretches_sql
+from quietburn.engine.hits import find_hits, of_stretches, stretches_sql
 from quietburn.engine.minutes import Reduction, flagged_minutes_sql
 from quietburn.ruleset.guard import running
 from quietburn.ruleset.load import Values, bind
@@ -201,6 +201,6 @@ def _evidence_of_stretches(rule: Rule) -> str:
     on = " AND ".join(f"h.{key} = r.of_{key}" for key in rule.rule.subject)
     return (
         f"SELECT r.run, e.file_id AS file_order, e.file, e.line, e.item, e.ts_us, {_WHO}, CAST(NULL AS DOUBLE) AS measure "
-        f"FROM {HITS} h JOIN {_FLAGGED} r ON {on} AND h.stretch = r.of_stretch "
+        f"FROM {of_stretches(rule)} h JOIN {_FLAGGED} r ON {on} AND h.stretch = r.of_stretch "
         "JOIN events e ON e.event_id = h.event_id"
     )

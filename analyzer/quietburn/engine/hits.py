@@ -8,7 +8,7 @@ from quietburn.ruleset.model import Rule
 
 SUSPECTS = "suspects"
 HITS = "rule_hits"
-_HIT_MINUTES = "rule_hit_minutes"
+HIT_MINUTES = "rule_hit_minutes"
 _IN_TIME = "ts_us, file_id, line, item"
 _QUIET_US = 3_600_000_000
 
@@ -30,28 +30,20 @@ def hits_select(rule: Rule, values: Values) -> str:
 
 
 def find_hits(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Reduction:
-    """Make the tables of an event rule's hits and of their count a minute. Raises RuleFault.
+    """Make the tables of an event rule's hits and of their minutes. Raises RuleFault.
 
-    `stretch` numbers a subject's hits: more than an hour without one starts the next.
+    A minute's `stretch` numbers the subject's: more than an hour without a hit starts the next.
     """
-    keys = ", ".join(rule.rule.subject)
-    order = f"PARTITION BY {keys} ORDER BY {_IN_TIME}"
     minutes = f"minutes AS ({reduction.minutes_select(rule, values)}), " if rule.minutes else ""
     if rule.classify and rule.classify.suspects:
         with running(rule, "classify.suspects"):
             engine.make_table(SUSPECTS, f"WITH {minutes}found AS ({bind(rule.classify.suspects, values)}) SELECT * FROM found")
     with running(rule, "classify.sql"):
-        opens = f"CASE WHEN ts_us - lag(ts_us) OVER ({order}) > {_QUIET_US} THEN 1 ELSE 0 END AS opens"
-        engine.make_table(
-            HITS,
-            f"WITH {minutes}found AS ({hits_select(rule, values)}), apart AS (SELECT *, {opens} FROM found) "
-            f"SELECT *, CAST(sum(opens) OVER ({order} ROWS UNBOUNDED PRECEDING) AS BIGINT) AS stretch FROM apart",
-        )
+        engine.make_table(HITS, f"WITH {minutes}found AS ({hits_select(rule, values)}) SELECT * FROM found")
         _refuse_repeats(engine, rule)
-    columns = {bind(expression, values): name for name, expression in rule.minute_columns.items()}
-    counted = "".join(f", {expression} AS {name}" for expression, name in columns.items())
-    engine.make_table(_HIT_MINUTES, f"SELECT {keys}, minute{counted} FROM {HITS} GROUP BY {keys}, minute")
-    return Reduction(columns, _HIT_MINUTES)
+        columns = {bind(expression, values): name for name, expression in rule.minute_columns.items()}
+        engine.make_table(HIT_MINUTES, _minutes_sql(rule, columns))
+    return Reduction(columns, HIT_MINUTES)
 
 
 def _refuse_repeats(engine: Engine, rule: Rule) -> None:
@@ -61,14 +53,41 @@ def _refuse_repeats(engine: Engine, rule: Rule) -> None:
         raise RuleFault(rule, "classify.sql", f"returns {repeats} events more than once")
 
 
+def _minutes_sql(rule: Rule, columns: dict[str, str]) -> str:
+    """Return the SELECT of a subject's minutes with hits: what is counted, and the stretch. They are few where hits are many."""
+    keys = ", ".join(rule.rule.subject)
+    counted = "".join(f", {expression} AS {name}" for expression, name in columns.items())
+    order = f"PARTITION BY {keys} ORDER BY minute"
+    opens = f"CASE WHEN first_us - lag(last_us) OVER ({order}) > {_QUIET_US} THEN 1 ELSE 0 END AS opens"
+    return (
+        f"WITH counted AS (SELECT {keys}, minute{counted}, min(ts_us) AS first_us, max(ts_us) AS last_us "
+        f"FROM {HITS} GROUP BY {keys}, minute), "
+        f"apart AS (SELECT *, {opens} FROM counted) "
+        f"SELECT *, CAST(sum(opens) OVER ({order} ROWS UNBOUNDED PRECEDING) AS BIGINT) AS stretch FROM apart"
+    )
+
+
+def of_stretches(rule: Rule) -> str:
+    """Return a subquery of the hits with the stretch that each is of."""
+    on = " AND ".join(f"h.{key} = m.{key}" for key in (*rule.rule.subject, "minute"))
+    return f"(SELECT h.*, m.stretch FROM {HITS} h JOIN {HIT_MINUTES} m ON {on})"
+
+
 def stretches_sql(rule: Rule) -> str:
     """Return the SELECT of a rule's stretches: subject, first and last minute, and the worst hit's observed values."""
     keys = ", ".join(rule.rule.subject)
     observed = "".join(f", {name}" for name in rule.observed_names)
     by_subject = f"PARTITION BY {keys}, stretch"
+    spans = (
+        f"SELECT {keys}, stretch, min(minute) AS first_minute, max(minute) AS last_minute "
+        f"FROM {HIT_MINUTES} GROUP BY {keys}, stretch"
+    )
+    order = f"{rule.finding.worst_by} DESC NULLS LAST, {_IN_TIME}"
+    placed = f"SELECT *, row_number() OVER ({by_subject} ORDER BY {order}) AS place FROM {of_stretches(rule)}"
+    worst = f"SELECT * FROM ({placed}) WHERE place = 1"
+    on = " AND ".join(f"w.{key} = s.{key}" for key in (*rule.rule.subject, "stretch"))
+    named = ", ".join(f"s.{key} AS {key}" for key in (*rule.rule.subject, "stretch"))
     return (
-        f"SELECT {keys}, stretch, first_minute, last_minute{observed} FROM (SELECT *, "
-        f"min(minute) OVER ({by_subject}) AS first_minute, max(minute) OVER ({by_subject}) AS last_minute, "
-        f"row_number() OVER ({by_subject} ORDER BY {rule.finding.worst_by} DESC NULLS LAST, {_IN_TIME}) AS place "
-        f"FROM {HITS}) WHERE place = 1 ORDER BY {keys}, stretch"
+        f"SELECT {named}, s.first_minute, s.last_minute{observed} FROM ({worst}) w JOIN ({spans}) s ON {on} "
+        f"ORDER BY {', '.join(f's.{key}' for key in (*rule.rule.subject, 'stretch'))}"
     )
