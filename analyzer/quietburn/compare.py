@@ -119,9 +119,11 @@ def deadline_words(facts: DeadlineFacts, defaults: tuple[DeadlineDefault, ...]) 
         f"{default.deadline_ms:,.0f} ms ({default.origin}{f', by {default.column}' if default.column else ''})"
         for default in defaults
     )
-    source = "from the ledger" + (f"; where it carries none, {', '.join(origins)}" if origins else "")
+    configured = ", ".join(origins)
     known = "" if facts.known == facts.requests else f", known for {facts.known:,} of {facts.requests:,} requests"
-    return f"{numbers}, {source}{known}"
+    if not facts.carried:
+        return f"{configured}{known}"
+    return f"{numbers}, from the ledger{f'; where it carries none, {configured}' if origins else ''}{known}"
 
 
 def compare(before: Side, after: Side, common: Common, *, paired: bool = False, command: str = "") -> ComparisonReport:

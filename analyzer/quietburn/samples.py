@@ -117,8 +117,9 @@ class AcceptanceFacts:
 
 @dataclass(frozen=True)
 class DeadlineFacts:
-    """How many requests have a deadline, and the least and the most of it in ms."""
+    """How many requests have a deadline, and the least and the most of it in ms; `carried` lines say one themselves."""
 
+    carried: int
     known: int
     requests: int
     least_ms: float | None
@@ -215,9 +216,12 @@ def deadline_facts(engine: Engine, settings: Settings) -> DeadlineFacts:
         "max(CASE WHEN ts_us IS NULL THEN deadline_ms END) AS untimed_most "
         f"FROM all_events WHERE decides AND {request_within(settings)}"
     ).to_pylist()[0]
+    carried = engine.select(
+        f"SELECT count(own_deadline_ms) AS n FROM all_events WHERE in_request AND {request_within(settings)}"
+    ).to_pylist()[0]["n"]
     given = [n for n in (row["least"], row["untimed_least"], row["most"], row["untimed_most"]) if n is not None]
     return DeadlineFacts(
-        int(row["known"]) + int(row["untimed"]), int(row["requests"]),
+        int(carried), int(row["known"]) + int(row["untimed"]), int(row["requests"]),
         float(min(given)) if given else None, float(max(given)) if given else None,
     )
 

@@ -4,8 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ledgers import jsonl
 from tests.unit.sides import compared, event, named
 
+from quietburn.analysis import Request, analyzing
+from quietburn.compare import take_side
+from quietburn.config import Config
 from quietburn.differences import difference_words
 from quietburn.errors import UsageError
 from quietburn.intervals import Estimate
@@ -149,6 +153,25 @@ def test_shares_of_which_less_than_half_is_judged_are_not_compared(tmp_path: Pat
     untold = [event(n, status=None) for n in range(200, 209)]
     found = named(compared(tmp_path, calls(8), calls(8) + untold), "usable_rate")
     assert (found.verdict, found.says) == (Standing.REFUSED, "not compared: on one side more than half can't be told")
+
+
+@pytest.mark.parametrize(
+    ("carried", "configured", "words"),
+    [
+        (3, False, "2,000 ms, from the ledger"),
+        (0, True, "2,000 ms (quietburn.toml)"),
+        (1, True, "2,000 ms, from the ledger; where it carries none, 2,000 ms (quietburn.toml)"),
+        (0, False, "none known: log deadline_ms, or configure it"),
+    ],
+)
+def test_a_deadline_is_said_to_come_from_the_ledger_only_where_a_line_carries_one(
+    tmp_path: Path, carried: int, configured: bool, words: str  # noqa: FBT001
+) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(jsonl([event(n) if n < carried else event(n, deadline_ms=None) for n in range(3)]))
+    config = Config.model_validate({"deadline_ms": 2000, "origin": "quietburn.toml"}) if configured else Config()
+    with analyzing([str(path)], Request(config=config, rules=())) as found:
+        assert take_side(found.report, found.engine, found.settings).deadline == words
 
 
 def test_pairs_are_the_requests_whose_id_stands_in_both(tmp_path: Path) -> None:
