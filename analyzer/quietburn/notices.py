@@ -102,6 +102,11 @@ def _of_lines(engine: DuckEngine) -> Iterator[str]:
             f"status: {unreadable.count:,} values can't be read (the first in {unreadable.file}:{unreadable.line}), so whether "
             "these attempts were answered is known only where an error, a refusal or the caller's leaving tells it."
         )
+    if engine.joined_retries:
+        yield (
+            f"{engine.joined_retries:,} retries carry no id of their request; each was joined to the failed attempt of such a "
+            "caller before it."
+        )
     nuls = sum(counts.leading_nuls for counts in engine.files)
     if nuls:
         yield f"Leading NUL bytes were skipped in {nuls:,} lines (a log truncated in place)."

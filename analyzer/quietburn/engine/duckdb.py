@@ -74,6 +74,7 @@ class DuckEngine:
         self.same_traffic: list[SameTraffic] = []
         self.strata: list[derive.Stratum] = []
         self.conflicting_ids = 0
+        self.joined_retries = 0
         self.reshipped_keys: dict[str, int] = {}
         self._carried: dict[str, bool] = {}
         self._side_gauges: dict[str, str] = {}
@@ -107,7 +108,11 @@ class DuckEngine:
         by_id = {self.loader.load(ledger, progress).file_id: ledger for ledger in ledgers}
         if not ledgers:
             self.loader.restore()
-        counted = count_lines(self.connection, self.loader.columns, self._file_ids, self._given_units, self._logs())
+        counting = frozenset(name for name, mapping in self.loader.mappings.items() if mapping.dialect.sdk_attempts)
+        counted = count_lines(
+            self.connection, self.loader.columns, self._file_ids, self._given_units, self._logs(), counting
+        )
+        self.joined_retries = counted.joined_retries
         self.columns, self.settled, self.same_traffic = counted.columns, counted.settled, counted.same_traffic
         for counts in self.files:
             counts.duplicates, counts.reshipped = counted.repeats.get(counts.file_id, (0, 0))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import duckdb
 
 from quietburn.ledger.repeats import COUNTED_LINES, REPEATS, Repeated, find_repeated_ids, find_repeats, lines_of
+from quietburn.ledger.retries import find_retries, with_ids_of_requests
 from quietburn.ledger.samecall import SAME_CALL, find_same_calls
 from quietburn.ledger.units import GivenUnits, Settled, select_settled, settle_units, settled_columns
 from quietburn.ledger.vantage import INNER, Log, SameTraffic, find_same_traffic
@@ -23,16 +24,17 @@ class Counted:
     same_call: dict[int, int]
     settled: list[Settled]
     same_traffic: list[SameTraffic]
+    joined_retries: int  # without an id of their request
 
 
 def count_lines(
     connection: duckdb.DuckDBPyConnection, columns: frozenset[str], file_ids: Iterable[int] | None, given: GivenUnits,
-    logs: Mapping[tuple[int, str], Log],
+    logs: Mapping[tuple[int, str], Log], sdk_counting: frozenset[str],
 ) -> Counted:
     """Make the view `counted_lines` of some files (None: of all), each event once.
 
     `columns` are those that are stored; `given` are the units that the configuration names; `logs`
-    the log of each file and dialect.
+    the log of each file and dialect; `sdk_counting` are dialects whose attempts the callers' SDKs count.
     """
     lines = lines_of(file_ids)
     find_repeated_ids(connection, columns, lines)
@@ -44,8 +46,10 @@ def count_lines(
     once, columns = f"({select_settled(columns, settled, once)})", settled_columns(columns)
     same_traffic = find_same_traffic(connection, columns, once, logs)
     once = _without(once, INNER) if any(found.same for found in same_traffic) else once
+    retries = find_retries(connection, columns, once, sdk_counting)
+    once = with_ids_of_requests(once) if retries else once
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {COUNTED_LINES} AS SELECT * FROM {once}")
-    return Counted(columns, repeats, same_call, settled, same_traffic)
+    return Counted(columns, repeats, same_call, settled, same_traffic, retries)
 
 
 def _without(lines: str, table: str) -> str:

@@ -189,7 +189,8 @@ class About(_Frozen):
 
     Keys under `embedded` may hold JSON as a text, read as what it holds. Columns under `sparse` are
     ones that only some answers can have, so that a line without one tells nothing. Those under
-    `headers` are told by a header: where its key is logged and empty, none was sent.
+    `headers` are told by a header: where its key is logged and empty, none was sent. `sdk_attempts`
+    says that attempts are counted by the callers' SDKs, which send no id of the request with them.
     """
 
     name: str = Field(pattern=_NAME)
@@ -201,6 +202,7 @@ class About(_Frozen):
     embedded: tuple[str, ...] = ()
     sparse: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    sdk_attempts: bool = False
 
 
 class Mapping(_Frozen):
