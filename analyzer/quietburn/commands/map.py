@@ -1,13 +1,22 @@
-"""`quietburn map`: a mapping file for a ledger that no dialect fits, proposed from a sample of it."""
+"""`quietburn map`: a mapping file for a ledger that no dialect fits, proposed from a sample of it and tried on it."""
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quietburn.errors import InputError
+
+if TYPE_CHECKING:
+    from quietburn.ledger.propose import Proposed
+    from quietburn.trial import Trial
+
+_MOSTLY = 0.5  # of the lines fit a dialect: then it is theirs
+_FEW = 0.05
+_TRIED = "quietburn-map"  # no shipped dialect's name
 
 
 def map_command(
@@ -15,30 +24,94 @@ def map_command(
     name: Annotated[str, typer.Option(help="Name of the proposed dialect.")] = "mine",
 ) -> None:
     """Look at a sample of a ledger and propose a mapping file for --map, with the rules that it enables."""
-    from quietburn.ledger.detect import first_fit, parsed_sample, sampled
-    from quietburn.ledger.inputs import find_ledgers
+    from quietburn.ledger.detect import first_fit
     from quietburn.ledger.mapping import check_name, shipped_mappings
-    from quietburn.ledger.propose import as_toml, propose
+    from quietburn.ledger.notledger import what_it_is_instead
+    from quietburn.ledger.propose import as_toml, keys_seen, propose
 
     check_name(name)
+    label, lines, sample = _sampled(ledger)
+    known = shipped_mappings()
+    fits = Counter(found for members in sample if (found := first_fit(members, known)))
+    for dialect, count in fits.most_common(1):
+        if count >= _MOSTLY * len(sample):
+            typer.echo(
+                f"# {count:,} of {len(sample):,} lines sampled across {_printable(label)} fit the dialect {dialect!r}, which is "
+                f"read without --map\n# (quietburn dialects show {dialect}). Nothing is proposed."
+            )
+            return
+    instead = what_it_is_instead(keys_seen(sample))
+    if instead is not None:
+        raise InputError(f"{label}: {instead}")
+    proposed, trial = _judged(propose(sample, known), sample, lines)
+    if not any(item.doubt is None for item in proposed):
+        raise InputError(f"{label}: no key of it looks like a field of a ledger; write a mapping file by hand.")
+    head = [f"# Proposed from {len(sample):,} lines sampled across {_printable(label)}.", *_gives(trial)]
+    columns = {item.column for item in proposed if item.doubt is None}
+    typer.echo("\n".join([*head, "", as_toml(name, proposed, sample), *_rules(columns)]))
+
+
+def _sampled(ledger: str) -> tuple[str, list[bytes], list[dict[str, Any]]]:
+    """Return a ledger's label, lines from across it as they stand there, and the records that they hold."""
+    from quietburn.ledger.detect import parsed_sample, sampled
+    from quietburn.ledger.inputs import find_ledgers
+    from quietburn.ledger.unwrapping import sample_payloads
+    from quietburn.ledger.wrappers import wrapper_of
+
     (first, *others) = find_ledgers([ledger])
     if others:
         raise InputError(f"{ledger}: holds several ledgers; name one of them, such as {first.label}.")
-    known = shipped_mappings()
     with sampled(first) as opened:
-        sample = parsed_sample(opened.lines)
-    if not sample:
-        raise InputError(f"{first.label}: none of the lines sampled across it is a JSON object; write one object a line.")
-    fits = Counter(found for members in sample if (found := first_fit(members, known)))
-    proposed = propose(sample, known)
-    if not proposed:
-        raise InputError(f"{first.label}: no key of it looks like a field of a ledger; write a mapping file by hand.")
-    lines = [f"# Proposed from {len(sample):,} lines sampled across {_printable(first.label)}."]
-    lines += [
-        f"# {count:,} of them fit the dialect {dialect!r}, which is read without --map (quietburn dialects show {dialect})."
-        for dialect, count in fits.most_common()
-    ]
-    typer.echo("\n".join([*lines, "", as_toml(name, proposed, sample), *_rules({item.column for item in proposed})]))
+        wrapper = wrapper_of(opened.lines)
+        sample = parsed_sample(opened.lines if wrapper is None else sample_payloads(opened.lines, wrapper))
+        if not sample:
+            raise InputError(f"{first.label}: none of the lines sampled across it is a JSON object; write one object a line.")
+        return first.label, opened.lines, sample
+
+
+def _judged(
+    proposed: "list[Proposed]", sample: list[dict[str, Any]], lines: list[bytes]
+) -> "tuple[list[Proposed], Trial]":
+    """Return a proposal without what the sample, read by it, speaks against; and what it then gives."""
+    trial = _tried(proposed, sample, lines)
+    judged = [_after(item, trial) for item in proposed]
+    if judged == proposed:
+        return proposed, trial
+    return judged, _tried(judged, sample, lines)
+
+
+def _tried(proposed: "list[Proposed]", sample: list[dict[str, Any]], lines: list[bytes]) -> "Trial":
+    from quietburn.ledger.mapping import Mapping, with_unsettled
+    from quietburn.ledger.propose import as_toml
+    from quietburn.trial import tried
+
+    return tried(with_unsettled(Mapping.model_validate(tomllib.loads(as_toml(_TRIED, proposed, sample)))), lines)
+
+
+def _after(item: "Proposed", trial: "Trial") -> "Proposed":
+    """Return a column as the trial leaves it: with the unit that the lines tell, or with what speaks against it."""
+    if item.doubt is not None:
+        return item
+    if item.lacks_unit:
+        unit = trial.units.get((item.column, item.key))
+        if unit is None:
+            return replace(item, unit="s", doubt="neither its name nor the lines tell its unit, so this one is a guess")
+        return replace(item, unit=unit, why=f"{item.why}; the lines tell its unit")
+    if item.column == "route" and not trial.attempts:
+        return replace(item, doubt="no line would be a call for an answer; name the calls under [routes]")
+    if item.column == "status" and trial.success_rate == 0:
+        return replace(item, doubt="no line would be answered 2xx: it may stand on failed lines only")
+    if item.column == "started_at" and trial.ends_before_start > _FEW * trial.lines:
+        return replace(item, doubt="it lies after the end")
+    return item
+
+
+def _gives(trial: "Trial") -> Iterator[str]:
+    success = "no success rate: no status is known" if trial.success_rate is None else f"{trial.success_rate:.1%} answered 2xx"
+    tokens = "no tokens" if trial.tokens is None else f"{trial.tokens:,.0f} tokens"
+    span = f"from {trial.first} to {trial.last}" if trial.first else "no times"
+    yield f"# On these lines it gives: {trial.lines:,} lines, {trial.attempts:,} attempts, {success}, {tokens}, {span}."
+    yield "# Compare that with what you know of them. What was left out stands as a comment, with the reason."
 
 
 def _printable(text: str) -> str:
