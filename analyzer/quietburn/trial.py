@@ -30,7 +30,7 @@ class Trial:
 
 def tried(mapping: Mapping, lines: Iterable[bytes]) -> Trial:
     """Read lines by a mapping, which must have another name than every shipped dialect."""
-    lines = list(lines)
+    lines = [line for line in lines if line.strip()]
     with tempfile.TemporaryDirectory(prefix="quietburn-") as folder:  # readable by its owner only
         path = Path(folder) / "sample.jsonl"
         path.write_bytes(b"".join(line.rstrip(b"\r\n") + b"\n" for line in lines))

@@ -97,13 +97,18 @@ def _after(item: "Proposed", trial: "Trial") -> "Proposed":
         if unit is None:
             return replace(item, unit="s", doubt="neither its name nor the lines tell its unit, so this one is a guess")
         return replace(item, unit=unit, why=f"{item.why}; the lines tell its unit")
-    if item.column == "route" and not trial.attempts:
-        return replace(item, doubt="no line would be a call for an answer; name the calls under [routes]")
-    if item.column == "status" and trial.success_rate == 0:
-        return replace(item, doubt="no line would be answered 2xx: it may stand on failed lines only")
-    if item.column == "started_at" and trial.ends_before_start > _FEW * trial.lines:
-        return replace(item, doubt="it lies after the end")
-    return item
+    return replace(item, doubt=_speaks_against(item.column, trial))
+
+
+def _speaks_against(column: str, trial: "Trial") -> str | None:
+    """Return what the trial shows that a column can't be."""
+    if column == "route" and not trial.attempts:
+        return "no line would be a call for an answer; name the calls under [routes]"
+    if column in ("status", "error") and not trial.successes:
+        return "no line would be known to be answered, only some to have failed"
+    if column == "started_at" and trial.ends_before_start > _FEW * trial.lines:
+        return "it lies after the end"
+    return None
 
 
 def _gives(trial: "Trial") -> Iterator[str]:
