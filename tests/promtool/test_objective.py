@@ -118,8 +118,13 @@ def test_requests_that_nobody_can_judge_burn_nothing_and_have_no_rate(agree: Any
 
 
 def test_unknown_requests_do_not_dilute_the_rate(agree: Any) -> None:
-    half = {requests("unknown"): "0+90x60", requests("usable"): "0+1x60", requests("late"): "0+1x60"}
+    half = {requests("unknown"): "0+2x60", requests("usable"): "0+1x60", requests("late"): "0+1x60"}
     agree(half, {(usable_record("1h"), 60): {usable("1h"): 0.5}, (BURN, 60): {PAGE: 1, TICKET: 1}})
+
+
+def test_where_more_than_half_cannot_be_judged_there_is_no_rate_and_nothing_burns(agree: Any) -> None:
+    mostly = {requests("unknown"): "0+3x60", requests("usable"): "0+1x60", requests("late"): "0+1x60"}
+    agree(mostly, {(usable_record("1h"), 60): {}, (BURN, 60): {}})
 
 
 def test_nineteen_judged_requests_are_too_few_and_twenty_are_enough(agree: Any) -> None:

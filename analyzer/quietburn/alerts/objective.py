@@ -1,7 +1,8 @@
 """The two rates as recording rules, and burn-rate alerts on the usable-answer objective.
 
 Windows and factors are those of the SRE Workbook, chapter 5, table 5-8 (multiwindow,
-multi-burn-rate). Requests that can't be judged burn nothing and count as nothing.
+multi-burn-rate). Requests that can't be judged burn nothing and count as nothing, and
+where they are more than half there is no rate.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from quietburn.ruleset.severity import Severity
 RULE_ID, NAME = "usable-answer-objective", "LLMGatewayUsableAnswersBurn"
 SILENT_ID, SILENT_NAME = "ledger-silent", "LLMGatewayLedgerSilent"
 _WINDOWS = ("5m", "30m", "1h", "6h")
+_VALID = f'{REQUESTS}{{verdict!~"invalid|abandoned"}}'
+_JUDGED = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
 _MIN_REQUESTS = 20  # judged requests in the long window; below it a share says little
 
 
@@ -41,9 +44,14 @@ def records() -> Iterator[tuple[str, str]]:
     yield "route:quietburn_attempts:success_ratio_rate5m", _share(
         f'{ATTEMPTS}{{code=~"2.."}}', ATTEMPTS, "5m"
     )
-    judged = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
     for window in _WINDOWS:
-        yield usable_record(window), _share(f'{REQUESTS}{{verdict="usable"}}', judged, window)
+        share = _share(f'{REQUESTS}{{verdict="usable"}}', _JUDGED, window)
+        yield usable_record(window), f"{share}\nand on (route) (\n  {_half_judged(window)}\n)"
+
+
+def _half_judged(window: str) -> str:
+    """Return the condition that at least half of the valid requests are judged: of fewer no rate is stated."""
+    return f"2 * sum by (route) (rate({_JUDGED}[{window}]))\n  >= sum by (route) (rate({_VALID}[{window}]))"
 
 
 def _share(part: str, whole: str, window: str) -> str:
@@ -74,11 +82,10 @@ def _budget(objective: float) -> float:
 def _burn(severity: Severity, long: str, short: str, objective: float, times: tuple[str, str]) -> Burn:
     share, factor = burning_share(severity, objective), _FACTORS[severity]
     limit = promql_number(share)
-    judged = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
     expr = (
         f"(1 - {usable_record(long)} > {limit})\n"
         f"and on (route) (1 - {usable_record(short)} > {limit})\n"
-        f"and on (route) (sum by (route) (increase({judged}[{long}])) > {_MIN_REQUESTS} - 0.5)"
+        f"and on (route) (sum by (route) (increase({_JUDGED}[{long}])) > {_MIN_REQUESTS} - 0.5)"
     )
     observed = "{{ $value | humanizePercentage }} of the judged requests to {{ $labels.route }} got no usable answer in " + long
     times_budget = f", {factor:g} times the budget" if share == round(factor * _budget(objective), 9) else ""
