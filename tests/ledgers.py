@@ -24,7 +24,7 @@ from quietburn.ledger.schema import Source
 from quietburn.report.model import Report
 
 _shipped = cache(shipped_mappings)
-_FOLLOWING = ("started_us", "start_known", "end_known", "traffic_source")
+_FOLLOWING = ("started_us", "start_known", "end_known", "traffic", "traffic_source", "kind", "route", "path")
 _OF_THE_LINE = ("row_id", "file_id", "line", "dialect")
 T0 = 1_788_833_640  # 2026-09-08T02:14:00Z
 

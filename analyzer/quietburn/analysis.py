@@ -18,6 +18,8 @@ from quietburn.ledger.inputs import LedgerFile, find_ledgers, label_of
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.mapping import shipped_mappings
 from quietburn.ledger.remap import given_units, remapped
+from quietburn.ledger.routes import shipped_routes
+from quietburn.left_out import left_out
 from quietburn.notices import notices_for
 from quietburn.report import build
 from quietburn.report.model import Report
@@ -115,7 +117,7 @@ def analyzing(
         rates = measure_rates(engine, engine.strata, settings)
         usable = share_interval(request_counts(engine, settings), "usable")
         notices = notices_for(engine, rates, usable, results, settings, zone=request.zone)
-        report = build.report(engine, rates, usable, results, failure_domains(rates), notices)
+        report = build.report(engine, rates, usable, left_out(engine), results, failure_domains(rates), notices)
         yield Analysis(ledgers, report, engine, settings, rules)
 
 
@@ -213,6 +215,7 @@ def _settings(request: Request, engine: DuckEngine) -> Settings:
         deadlines=tuple(defaults),
         length_is_complete=request.config.length_is_complete,
         file_labels=engine.loader.labels(),
+        routes=shipped_routes().with_own(request.config.routes.lists),
     )
 
 

@@ -45,7 +45,10 @@ class Unproven:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens spent; each coverage is the share of the attempts behind a sum that say how many they took."""
+    """Tokens spent by calls of every kind; each coverage is the share of the calls behind a sum that say how many they took.
+
+    What only half of its usage is known of is in none of these sums, but in one of its own.
+    """
 
     all: float
     wasted: float
@@ -193,7 +196,7 @@ def measure_rates(engine: Engine, strata: list[Stratum], settings: Settings) -> 
         criteria=_criteria(strata),
         criteria_by_dialect=_criteria_by_dialect(strata),
         answers=[Answers(s.dialect, s.stream, s.answered, _criteria([s])) for s in strata],
-        tokens=_tokens(traffic, attempts),
+        tokens=_tokens(facts),
         length_limited=_total(attempts, "length_limited"),
         unlabelled=_total([part for part in attempts if part["traffic"] is None], "attempts"),
         attempts_by_traffic={
@@ -238,6 +241,7 @@ _FACTS = f"""
         count(CASE WHEN in_request AND is_2xx AND finish_reason <> 'stop'
             AND lower(finish_reason) IN ({", ".join(literal(reason) for reason in LENGTH_FINISH)}) THEN 1 END) AS length_limited,
         count(tokens) AS with_tokens, COALESCE(sum(tokens), 0) AS tokens,
+        count(CASE WHEN kind IN ('generate', 'embed') OR tokens IS NOT NULL THEN 1 END) AS should_tell_tokens,
         COALESCE(sum(CASE WHEN tokens IS NULL AND prompt_tokens IS NULL THEN completion_tokens END), 0) AS completion_only,
         COALESCE(sum(CASE WHEN tokens IS NULL AND completion_tokens IS NULL THEN prompt_tokens END), 0) AS prompt_only,
         {_OF_REQUESTS}
@@ -277,30 +281,32 @@ def _by_verdict(requests: list[dict[str, Any]], name: str) -> dict[str, int]:
     return {verdict: _total([part for part in requests if part["verdict"] == verdict], name) for verdict in VERDICTS}
 
 
-def _tokens(traffic: Mapping[str, list[dict[str, Any]]], attempts: list[dict[str, Any]]) -> Tokens:
-    named = {name or "unlabelled": parts for name, parts in traffic.items()}
-    for_nothing = [part for part in attempts if _bought_nothing(part)]
-    probes = [part for part in attempts if part["traffic"] == "probe"]
+def _tokens(facts: list[dict[str, Any]]) -> Tokens:
+    """Return the sums over events of every kind; those that neither spend nor should say so are in no coverage."""
+    spending = [part for part in facts if part["should_tell_tokens"]]
+    named = {name or "unlabelled": parts for name, parts in _by_traffic(spending).items()}
+    for_nothing = [part for part in spending if _bought_nothing(part)]
+    probes = [part for part in spending if part["traffic"] == "probe"]
     return Tokens(
-        all=_spent(attempts),
+        all=_spent(spending),
         wasted=_spent(for_nothing),
         probe=_spent(probes),
-        coverage=_coverage_of(attempts),
+        coverage=_coverage_of(spending),
         wasted_coverage=_coverage_of(for_nothing),
         probe_coverage=_coverage_of(probes),
         by_traffic={name: _spent(parts) for name, parts in named.items()},
         coverage_by_traffic={name: _coverage_of(parts) for name, parts in named.items()},
-        completion_only=_spent(attempts, "completion_only"),
-        prompt_only=_spent(attempts, "prompt_only"),
+        completion_only=_spent(facts, "completion_only"),
+        prompt_only=_spent(facts, "prompt_only"),
     )
 
 
 def _coverage_of(parts: list[dict[str, Any]]) -> float | None:
-    return _share(_total(parts, "with_tokens"), _total(parts, "attempts"))
+    return _share(_total(parts, "with_tokens"), _total(parts, "should_tell_tokens"))
 
 
 def _bought_nothing(part: Mapping[str, Any]) -> bool:
-    """Whether the attempts of a group bought no usable answer: probes, what failed, and what another attempt made needless."""
+    """Whether the events of a group bought no usable answer: probes, what failed, and what another attempt made needless."""
     if part["traffic"] == "probe":
         return True
     return bool(part["verdict"]) and part["verdict"] != "unknown" and not (part["verdict"] == "usable" and part["decides"])

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from quietburn.errors import ConfigError
+from quietburn.ledger.routes import CallKind
 from quietburn.tomlfile import printed, read_toml
 from quietburn.trust import is_file, why_not_trusted
 from quietburn.wording import validation_problems
@@ -19,6 +20,16 @@ _MODEL = ConfigDict(frozen=True, extra="forbid", strict=True)
 _OURS = {"origin", "not_taken"}
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _named(text: str) -> str:
+    """Return a name or path without blanks around it; one that names nothing would mean every route."""
+    if not text.strip(" /*"):
+        raise ValueError(f"{text!r} names no route; write a route's name or the end of a path, such as \"/team/*/ask\"")
+    return text.strip()
+
+
+Pattern = Annotated[str, AfterValidator(_named)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -60,6 +71,39 @@ class MapEntry(BaseModel):
     unit: Literal["s", "ms", "us", "ns"] | None = None
 
 
+class Routes(BaseModel):
+    """Kinds of call by what the ledger says of them: names of routes and operations, and paths, which hold a `/`.
+
+    A path is told by its ending, in whole segments; `*` stands for one of them, `**` for any number.
+    """
+
+    model_config = _MODEL
+
+    generate: list[Pattern] = Field(default_factory=list)
+    ready: list[Pattern] = Field(default_factory=list)
+    embed: list[Pattern] = Field(default_factory=list)
+    list_: list[Pattern] = Field(default_factory=list, alias="list")
+    tool: list[Pattern] = Field(default_factory=list)
+    other: list[Pattern] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_kind_each(self) -> "Routes":
+        kinds: dict[str, CallKind] = {}
+        for kind, patterns in self.lists.items():
+            for pattern in patterns:
+                if kinds.setdefault(pattern.strip().lower(), kind) is not kind:
+                    raise ValueError(f"{pattern!r} stands under {kinds[pattern.strip().lower()]} and under {kind}; keep one")
+        return self
+
+    @property
+    def lists(self) -> dict[CallKind, tuple[str, ...]]:
+        """Return the names and paths by kind."""
+        return {
+            CallKind.GENERATE: tuple(self.generate), CallKind.READY: tuple(self.ready), CallKind.EMBED: tuple(self.embed),
+            CallKind.LIST: tuple(self.list_), CallKind.TOOL: tuple(self.tool), CallKind.OTHER: tuple(self.other),
+        }
+
+
 class GateSettings(BaseModel):
     """What `gate` asks, where no flag says otherwise; shares from 0 to 1."""
 
@@ -92,6 +136,7 @@ class Config(BaseModel):
     rules: dict[str, dict[str, Finite]] = Field(default_factory=dict)
     traffic: Traffic = Field(default_factory=Traffic)
     map: dict[str, MapEntry] = Field(default_factory=dict)
+    routes: Routes = Field(default_factory=Routes)
     gate: GateSettings = Field(default_factory=GateSettings)
     origin: str | None = Field(default=None, exclude=True)
     not_taken: tuple[str, ...] = Field(default=(), exclude=True)
@@ -168,5 +213,6 @@ def _read(path: Path, content: dict[str, Any], not_taken: Iterable[str] = ()) ->
     except ValidationError as problem:
         models = (Config, Deadlines, Traffic, GateSettings)
         known = [*(name for model in models for name in model.model_fields if name not in _OURS), *_MAP_KEYS]
+        known += map(str, CallKind)
         problems = "; ".join(validation_problems(problem, known))
         raise ConfigError(f"configuration {printed(path)}: {problems}.") from None

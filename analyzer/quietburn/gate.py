@@ -36,6 +36,7 @@ from quietburn.share_intervals import Interval, method_words, share_interval
 DEFAULT_INVALID_RISE = 0.01
 _EXIT = {Verdict.PASS: ExitStatus.DONE, Verdict.FAIL: ExitStatus.FINDINGS, Verdict.UNDECIDED: ExitStatus.UNDECIDED}
 _QUARANTINE = "max_quarantined"
+_EVENTS = "events"
 LEAST_COVERAGE = 0.5
 LEAST_STRATUM = 0.1  # a part of the answers that is smaller is not asked by itself
 
@@ -132,8 +133,8 @@ def refuse_empty(asked: Asked, *, has_baseline: bool) -> None:
 
 
 def _verdict(checks: list[CheckReport]) -> Verdict:
-    """Return the worst of the checks; too many refused lines outweigh all, since every number hangs on them."""
-    if any(check.name == _QUARANTINE and check.counts_as is not Verdict.PASS for check in checks):
+    """Return the worst of the checks; what every number hangs on outweighs all: lines that were read, events to judge."""
+    if any(check.name in (_QUARANTINE, _EVENTS) and check.counts_as is not Verdict.PASS for check in checks):
         return Verdict.UNDECIDED
     counted = {check.counts_as for check in checks}
     return next((verdict for verdict in (Verdict.FAIL, Verdict.UNDECIDED) if verdict in counted), Verdict.PASS)
@@ -157,7 +158,9 @@ def _checks(asked: Asked, now: Side, baseline: Baseline | None) -> Iterator[Chec
 
 
 def _reading(asked: Asked, now: Side, baseline: Baseline | None) -> Iterator[CheckReport]:
-    """Yield what keeps a gate from judging: too many refused lines, rules that failed."""
+    """Yield what keeps a gate from judging: nothing to judge, too many refused lines, rules that failed."""
+    if not now.report.rates.attempts:
+        yield unmeasured(_EVENTS, "no event of the ledger generates an answer, so there is nothing to judge")
     limit = asked.max_quarantined.value
     for name, side in (("ledger", now), ("baseline", baseline.side if baseline else None)):
         lines, counted = (side.report.ledger.lines, side.counted_refused) if side else (0, 0)

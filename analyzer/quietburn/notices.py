@@ -143,6 +143,11 @@ def _of_patience(told: Patience) -> Iterator[str]:
 
 
 def _of_rates(rates: Rates) -> Iterator[str]:
+    if not rates.attempts:
+        yield (
+            "No event of this ledger generates an answer, so there was nothing to judge. Where some of its routes do "
+            "generate, name them in quietburn.toml: [routes] generate = [\"/path\"]."
+        )
     if rates.unlabelled and rates.unlabelled < rates.attempts:
         yield f"{rates.unlabelled:,} of {rates.attempts:,} attempts carry no traffic label; they count as users."
     if rates.length_limited:

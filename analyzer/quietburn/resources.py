@@ -16,6 +16,14 @@ def rules_dir() -> Path:
     return shipped if shipped.is_dir() else package.parents[1] / "rules"
 
 
+ROUTES_FILE = "routes.toml"
+
+
+def rule_files() -> list[Path]:
+    """Return the files of the shipped rules, by name; beside them stands the table of routes."""
+    return [path for path in sorted(rules_dir().glob("*.toml")) if path.name != ROUTES_FILE]
+
+
 @cache
 def samples_dir() -> Path:
     """Return the folder with each rule's `fires` and `quiet` ledgers, from which alerts are tested."""

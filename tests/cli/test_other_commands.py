@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.cli.program import Done, run, run_all
 
+from quietburn.resources import rule_files
+
 ANALYZE_FLAGS = (
     "--format", "--output", "--since", "--until", "--last-night", "--tz", "--dialect", "--map", "--set", "--only", "--skip",
     "--config", "--fail-on", "--max-quarantined", "--json-schema", "--quiet", "--verbose",
@@ -45,7 +47,7 @@ def test_rules_list_names_every_rule_once_as_text_and_as_json(tmp_path: Path) ->
     text, as_json = run_all(tmp_path, [["rules", "list"], ["rules", "list", "--json"]])
     assert [(d.status, d.err) for d in (text, as_json)] == [(0, "")] * 2
     listed: list[dict[str, Any]] = json.loads(as_json.out)
-    shipped = sorted(path.stem for path in (Path(__file__).parents[2] / "rules").glob("*.toml"))
+    shipped = [path.stem for path in rule_files()]
     assert [rule["id"] for rule in listed] == shipped
     assert [line.split()[0] for line in text.out.splitlines()] == shipped
     for line, rule in zip(text.out.splitlines(), listed, strict=True):

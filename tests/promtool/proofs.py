@@ -21,6 +21,7 @@ from quietburn.analysis import Request, analyzing
 from quietburn.classify import missing_fields
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction, reduce_to_minutes
+from quietburn.resources import rule_files
 from quietburn.ruleset.load import Values, load_rule
 from quietburn.ruleset.model import Rule
 
@@ -32,7 +33,7 @@ NIGHT = ROOT / "fixtures" / "ledgers" / "short_night.jsonl"
 @cache
 def every_rule() -> tuple[Rule, ...]:
     """Return every rule file there is."""
-    return tuple(load_rule(path) for path in sorted((ROOT / "rules").glob("*.toml")))
+    return tuple(load_rule(path) for path in rule_files())
 
 
 WITH_ALERT = [rule.id for rule in every_rule() if not rule.alert.none]

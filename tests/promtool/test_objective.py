@@ -53,11 +53,11 @@ def agree(real_promtool: str, tmp_path: Path) -> Any:
 
 
 def requests(verdict: str, route: str = "complete") -> str:
-    return f'quietburn_requests_total{{route="{route}",verdict="{verdict}"}}'
+    return f'quietburn_requests_total{{route="{route}",kind="generate",verdict="{verdict}"}}'
 
 
 def attempts(code: str) -> str:
-    return f'quietburn_attempts_total{{route="complete",code="{code}"}}'
+    return f'quietburn_attempts_total{{route="complete",kind="generate",code="{code}"}}'
 
 
 def burning(severity: str, window: str, route: str = "complete") -> str:

@@ -9,13 +9,14 @@ from typing import Any
 from quietburn.analysis import Request, analyze
 from quietburn.ledger.mapping import Mapping
 from quietburn.report.model import FindingReport, Report
+from quietburn.resources import rule_files
 from quietburn.ruleset.load import Values, load_rule, parameter_values
 from quietburn.ruleset.model import Rule
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "rules"
 FIXTURES = ROOT / "fixtures" / "rules"
-RULE_IDS = sorted(path.stem for path in RULES.glob("*.toml"))
+RULE_IDS = [path.stem for path in rule_files()]
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def changed(rule_id: str, old: str, new: str) -> Rule:
         ("saturation", '"waiting_5m"', '"list(waiting_5m)"', Issue("window.observed.waiting", "calls list()")),
         ("slow-ready", '"ready_ms > $slow_ms"', '"ready_ms IN (SELECT 1)"',
          Issue("events.slow_ready", "uses an expression that is not portable (subquery)")),
-        ("readiness-gap", "AND checks = 0 AND", "AND median(checks) = 0 AND", Issue("alert.grades[0].minutes", "calls median()")),
+        ("readiness-gap", "s.checks = 0 AND", "median(s.checks) = 0 AND", Issue("alert.grades[0].minutes", "calls median()")),
         ("saturation", '"avg(cpu_pct)"', '"avg(cpu_pct) FILTER (WHERE TRUE)"', Issue("minutes.cpu", "uses FILTER")),
     ],
 )

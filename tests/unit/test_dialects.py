@@ -109,8 +109,8 @@ def test_lines_of_several_events_that_stand_twice_are_duplicates_as_lines(tmp_pa
     path = tmp_path / "twice.jsonl"
     path.write_bytes(b"\n".join([*lines[:2], lines[1], b""]))
     counts = read(path).counts
-    # Line 3 is line 2 again: its two events are repeats, and the tool's span still is no request.
-    assert (counts.lines, counts.used, counts.events, counts.duplicates, counts.not_a_request) == (3, 2, 3, 1, 0)
+    # Line 3 is line 2 again: its three events are repeats, a tool's call among them.
+    assert (counts.lines, counts.used, counts.events, counts.duplicates, counts.not_a_request) == (3, 2, 4, 1, 0)
 
 
 def test_evidence_names_the_event_within_its_line(tmp_path: Path) -> None:

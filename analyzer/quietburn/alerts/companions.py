@@ -38,7 +38,7 @@ def _test(name: str, series: dict[str, str], checks: Iterable[tuple[str, int, li
 
 
 def _requests(verdict: str) -> str:
-    return f'{REQUESTS}{{route="complete",verdict="{verdict}"}}'
+    return f'{REQUESTS}{{route="complete",kind="generate",verdict="{verdict}"}}'
 
 
 def _burn_tests(options: Options) -> list[Test]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 _ANSWERED = "status BETWEEN 200 AND 299"
 _CODE = "COALESCE(CAST(CAST(status AS INTEGER) AS VARCHAR), '')"
-_ROUTE = ("route", "COALESCE(route, '')")
+# Generating routes are few; the paths of all others are as many as callers think of, and told by their kind.
+_ROUTE = ("route", "CASE WHEN kind IN ('generate', 'ready') THEN route ELSE kind END")
+_KIND = ("kind", "kind")
 _BACKEND = ("backend", "COALESCE(backend, '')")
 _TRAFFIC = ("traffic", "COALESCE(traffic, '')")
 
@@ -75,20 +77,20 @@ ATTEMPT_EVENTS = {
 
 COUNTERS = (
     Counter(
-        ATTEMPTS, "Attempts at any route, when they ended.",
-        (_ROUTE, _BACKEND, _TRAFFIC, ("decision", "COALESCE(decision, '')"), ("code", _CODE)), (Count("TRUE"),),
+        ATTEMPTS, "Calls of every kind, when they ended.",
+        (_ROUTE, _KIND, _BACKEND, _TRAFFIC, ("decision", "COALESCE(decision, '')"), ("code", _CODE)), (Count("TRUE"),),
     ),
     Counter(
         REQUESTS, "Requests of callers by verdict, when they were over.",
-        (_ROUTE, ("verdict", "COALESCE(verdict, '')")), (Count("decides"),),
+        (_ROUTE, _KIND, ("verdict", "COALESCE(verdict, '')")), (Count("decides"),),
     ),
     Counter(
         "quietburn_late_answers_total", "2xx attempts that ended after their request's deadline, or whose caller gave up at it.",
-        (_ROUTE, _BACKEND), (Count("in_request AND is_2xx AND is_late"),),
+        (_ROUTE, _KIND, _BACKEND), (Count("in_request AND is_2xx AND is_late"),),
     ),
     Counter(
         "quietburn_tokens_total", "Tokens by type; unsplit is what a total holds beyond prompt and completion.",
-        (_ROUTE, _BACKEND, _TRAFFIC),
+        (_ROUTE, _KIND, _BACKEND, _TRAFFIC),
         (
             _tokens("prompt", "prompt_tokens", "prompt_tokens > 0"),
             _tokens("completion", "completion_tokens", "completion_tokens > 0"),

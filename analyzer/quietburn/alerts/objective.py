@@ -42,7 +42,7 @@ def usable_record(window: str) -> str:
 def records() -> Iterator[tuple[str, str]]:
     """Yield the recording rules: the success rate and the usable rate by route."""
     yield "route:quietburn_attempts:success_ratio_rate5m", _share(
-        f'{ATTEMPTS}{{code=~"2.."}}', ATTEMPTS, "5m"
+        f'{ATTEMPTS}{{kind="generate",code=~"2.."}}', f'{ATTEMPTS}{{kind="generate"}}', "5m"
     )
     for window in _WINDOWS:
         share = _share(f'{REQUESTS}{{verdict="usable"}}', _JUDGED, window)

@@ -102,7 +102,7 @@ def _after(item: "Proposed", trial: "Trial") -> "Proposed":
 
 def _speaks_against(column: str, trial: "Trial") -> str | None:
     """Return what the trial shows that a column can't be."""
-    if column == "route" and not trial.attempts:
+    if column in ("route", "path", "operation") and not trial.attempts:
         return "no line would be a call for an answer; name the calls under [routes]"
     if column in ("status", "error") and not trial.successes:
         return "no line would be known to be answered, only some to have failed"

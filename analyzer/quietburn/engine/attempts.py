@@ -7,7 +7,8 @@ what is asked of them. Definitions: usable-answers (units, three questions).
 from quietburn.engine.settings import Settings
 from quietburn.engine.usage import prompt_tokens, usage
 from quietburn.ledger.events import BY_NAME, COLUMNS
-from quietburn.ledger.repeats import COUNTED_LINES
+from quietburn.ledger.kinds import TOLD_COLUMNS, TOLD_LINES
+from quietburn.ledger.routes import CallKind
 from quietburn.ledger.sql import literal
 from quietburn.limits import MINUTE_US
 
@@ -22,6 +23,7 @@ ALONE = {"nth": "1", "of_request": "1"}  # of an attempt that is its whole reque
 
 def _base(columns: frozenset[str], settings: Settings) -> str:
     """Return the select that gives every canonical column, NULL where no ledger brought it."""
+    columns |= TOLD_COLUMNS
     given = [f"{'deadline_ms' if 'deadline_ms' in columns else 'CAST(NULL AS DOUBLE)'} AS own_deadline_ms"]
     for column in COLUMNS:
         if column.name == "deadline_ms":
@@ -36,8 +38,8 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
     file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
     return (
-        f"SELECT row_id, row_id AS event_id, file_id, {file} AS file, line, item, dialect, {', '.join(given)}, "
-        f"{_deadline(columns, settings)} AS deadline_ms FROM {COUNTED_LINES}"
+        f"SELECT row_id, row_id AS event_id, file_id, {file} AS file, line, item, dialect, kind, pattern, {', '.join(given)}, "
+        f"{_deadline(columns, settings)} AS deadline_ms FROM {TOLD_LINES}"
     )
 
 
@@ -46,7 +48,6 @@ _FOLLOWING = {
     "started_us": ("COALESCE({ts_us} - CAST(round({latency_ms} * 1000) AS BIGINT), {ts_us})", ("ts_us", "latency_ms")),
     "start_known": ("{latency_ms} IS NOT NULL AND {ts_us} IS NOT NULL", ("ts_us", "latency_ms")),
     "end_known": ("{ts_us} IS NOT NULL", ("ts_us",)),
-    "traffic_source": ("CASE WHEN {traffic} IS NOT NULL THEN 'label' END", ("traffic",)),
 }
 
 
@@ -70,7 +71,8 @@ def _deadline(columns: frozenset[str], settings: Settings) -> str:
     return parts[0] if len(parts) == 1 else f"COALESCE({', '.join(parts)})"
 
 
-_IN_REQUEST = "(route = 'complete' AND traffic IS DISTINCT FROM 'probe')"
+_IS_ATTEMPT = f"kind = {literal(CallKind.GENERATE)}"
+_IN_REQUEST = f"({_IS_ATTEMPT} AND traffic IS DISTINCT FROM 'probe')"
 # An id and a key that happen to be spelt alike are still two things.
 _KEY = "COALESCE(request_id, 'key:' || idempotency_key)"
 
@@ -124,7 +126,7 @@ def attempts_select(columns: frozenset[str], settings: Settings, where: str = "T
         SELECT *, status IS NOT NULL OR error IS NOT NULL OR caller_left OR COALESCE(decision = 'reject', FALSE) AS outcome_known,
             {timing('request_start_known', 'request_deadline_us', 'TRUE')}, {usage()}
         FROM (
-            SELECT *, route = 'complete' AS is_attempt, {_IN_REQUEST} AS in_request,
+            SELECT *, {_IS_ATTEMPT} AS is_attempt, {_IN_REQUEST} AS in_request,
                 COALESCE(status BETWEEN 200 AND 299 AND error IS NULL, FALSE) AS is_2xx, {_CALLER_LEFT} AS caller_left,
                 {_TIMED_OUT} AS timed_out, {_complete(settings)} AS complete, {_non_empty()} AS non_empty,
                 {_not_an_answer()} AS not_an_answer,

@@ -21,6 +21,7 @@ from quietburn.errors import InputError
 from quietburn.ledger.counted import count_lines
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile, log_of
+from quietburn.ledger.kinds import TOLD_COLUMNS, TOLD_LINES, tell_kinds
 from quietburn.ledger.load import Loader
 from quietburn.ledger.mapping import Mapping as Dialect
 from quietburn.ledger.reasons import BadItem, FieldFault, InvalidField, LineFault, QuarantinedLine
@@ -156,13 +157,18 @@ class DuckEngine:
             for column in ("finish_reason", "stream_complete")
         }
         settings = replace(settings, weak=weak)
+        first_byte = [name for name, mapping in mappings.items() if mapping.dialect.first_byte]
+        tell_kinds(self.connection, self.columns, settings.routes, first_byte)
         self.strata = derive.create_events(self.connection, self.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
         stored = self.columns - ({"deadline_ms"} if settings.deadlines else set())
         narrowed = settings.since_us is not None or settings.until_us is not None
-        self._carried = self._count("events" if narrowed else COUNTED_LINES, stored) | self._count(
-            "events", ({"deadline_ms"} if settings.deadlines else set()) | ({"prefix_is_new"} if "prefix_fp" in stored else set())
-        )
+        made = ({"deadline_ms"} if settings.deadlines else set()) | ({"prefix_is_new"} if "prefix_fp" in stored else set())
+        self._carried = self._count("events" if narrowed else COUNTED_LINES, stored) | self._count("events", made | {"route"})
+        # A check is a probe without any label; that says who spends only where checks spend.
+        if not self._carried.get("traffic"):
+            spends = "SELECT 1 FROM events WHERE traffic IS NOT NULL AND tokens > 0 LIMIT 1"
+            self._carried["traffic"] = bool(self.connection.execute(spends).fetchall())
 
     def _count(self, source: str, columns: Collection[str]) -> dict[str, bool]:
         if not columns:
@@ -298,18 +304,15 @@ class DuckEngine:
 
     def lines_meant(self, default: DeadlineDefault) -> bool:
         """Return whether a deadline of the configuration is for any of the loaded events, whatever these carry."""
-        condition = default.condition(self.columns)
+        condition = default.condition(self.columns | TOLD_COLUMNS)
         if condition in (None, "TRUE"):
             return condition is not None
-        return bool(self.connection.execute(f"SELECT 1 FROM {COUNTED_LINES} WHERE {condition} LIMIT 1").fetchall())
+        return bool(self.connection.execute(f"SELECT 1 FROM {TOLD_LINES} WHERE {condition} LIMIT 1").fetchall())
 
     def routes(self, limit: int) -> list[str]:
         """Return the routes of the loaded events, those with the most events first."""
-        if "route" not in self.columns:
-            return []
         rows = self.connection.execute(
-            f"SELECT route FROM {COUNTED_LINES} WHERE route IS NOT NULL "
-            f"GROUP BY route ORDER BY count(*) DESC, route LIMIT {limit}"
+            f"SELECT route FROM {TOLD_LINES} GROUP BY route ORDER BY count(*) DESC, route LIMIT {limit}"
         ).fetchall()
         return [str(row[0]) for row in rows]
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from quietburn.ledger.routes import RouteTable, shipped_routes
 from quietburn.ledger.sql import any_of, literal
 
 
@@ -40,6 +41,7 @@ class Settings:
     until_us: int | None = None
     deadlines: tuple[DeadlineDefault, ...] = ()
     length_is_complete: bool = True
+    routes: RouteTable = field(default_factory=shipped_routes)
     file_labels: tuple[str, ...] = ()  # by file id
     carriers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by column, dialects in which its absence tells
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by column, dialects in which its absence proves nothing

@@ -32,8 +32,13 @@ _DIFFERS = f"""NOT ({_NO_TOTAL}) AND {_PARTS} > 0 AND actual_tokens <> {_PARTS}
     AND (prompt_tokens + completion_tokens IS NOT NULL OR actual_tokens < {_PARTS})"""
 
 
+# What embeds generates nothing: its prompt is all that it takes.
+_EMBEDDED = "CASE WHEN kind = 'embed' THEN prompt_tokens END"
+
+
 def usage() -> str:
     """Return the columns `usage_fault` (why a line that speaks of its tokens leaves them unknown) and `tokens`."""
     fault = f"CASE WHEN {_ZERO} THEN '{ZERO_USAGE}' WHEN {_DIFFERS} THEN '{CONTRADICTION}' END"
-    total = f"CASE WHEN {_NO_TOTAL} THEN COALESCE(prompt_tokens + completion_tokens, actual_tokens) ELSE actual_tokens END"
+    parts = f"COALESCE(prompt_tokens + completion_tokens, {_EMBEDDED}, actual_tokens)"
+    total = f"CASE WHEN {_NO_TOTAL} THEN {parts} ELSE actual_tokens END"
     return f"{fault} AS usage_fault, CASE WHEN usage_fault IS NULL THEN {total} END AS tokens"

@@ -191,6 +191,7 @@ class About(_Frozen):
     ones that only some answers can have, so that a line without one tells nothing. Those under
     `headers` are told by a header: where its key is logged and empty, none was sent. `sdk_attempts`
     says that attempts are counted by the callers' SDKs, which send no id of the request with them.
+    `first_byte` says that ttft_ms is the time to the first byte, which every response has, generated or not.
     """
 
     name: str = Field(pattern=_NAME)
@@ -203,6 +204,7 @@ class About(_Frozen):
     sparse: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     sdk_attempts: bool = False
+    first_byte: bool = False
 
 
 class Mapping(_Frozen):

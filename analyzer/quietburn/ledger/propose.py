@@ -41,7 +41,8 @@ _WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "backend": (("upstream", "host"), ("backend",), ("provider",), ("target",)),
     "request_id": (("request", "id"),),
     "tenant": (("tenant",), ("team",)),
-    "route": (("path",), ("route",), ("endpoint",)),
+    "route": (("route",),),
+    "path": (("path",), ("uri",), ("endpoint",)),
     "user_agent": (("user", "agent"),),
 }
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -131,7 +132,7 @@ def propose(sample: list[Members], known: Iterable[Mapping]) -> list[Proposed]:
     taken: set[str] = set()
     # The status first: what an error may be depends on it.
     for column in sorted(COLUMNS, key=lambda column: column.name != "status"):
-        if not column.given or column.name == "path":  # a path is taken as the route
+        if not column.given:
             continue
         best = _best(logged_name(column.name), column.kind, seen, aliases, taken, _statuses(found, seen))
         if best is not None:
@@ -235,11 +236,10 @@ def as_toml(name: str, proposed: list[Proposed], sample: list[Members]) -> str:
     lines += ["", "[recognise]  # keys that every sampled line has", f"all = [{', '.join(map(_text, always))}]", "", "[columns]"]
     for item in proposed:
         unit = f", unit = {_text(item.unit)}" if item.unit else ""
-        unit += ', transform = "route_of_path"' if item.column == "route" else ""
         lines.append(f"# {_share(item.share)} of lines; {item.why}")
         line = f"{item.column} = {{ from = {_text(item.key)}{unit} }}"
         lines += [line] if item.doubt is None else [f"# left out: {item.doubt}", f"# {line}"]
-    if not any(item.column == "route" for item in proposed):
+    if not any(item.column in ("route", "path", "operation") for item in proposed):
         lines += ["# no key names a route: every line is taken as a call for an answer", 'route = { value = "complete" }']
     used = {item.key for item in proposed}
     left = [(key, what.lines / len(sample)) for key, what in keys_seen(sample).items() if key not in used]

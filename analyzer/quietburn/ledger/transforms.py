@@ -271,21 +271,9 @@ def deadline_unless_stream(timeout: Any, content_type: Any) -> Any:
     return timeout if is_event_stream(content_type) is False and timeout not in _NOTHING else None
 
 
-_GENERATES = (
-    "/chat/completions", "/completions", "/messages", "/responses", "/complete", "/generate", ":generateContent",
-    ":streamGenerateContent", "/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream",
-)
-_CHECKS = ("/readyz", "/ready", "/healthz", "/health", "/livez", "/health/readiness", "/health/liveliness")
-
-
-def route_of_path(path: Any) -> Any:
-    """Return `complete` for a path that generates, whatever stands before it, `ready` for a health check, else the path."""
-    if not isinstance(path, str):
-        return path
-    plain = path.split("?", 1)[0].split("#", 1)[0].rstrip("/")
-    if plain.endswith(_CHECKS):
-        return "ready"
-    return "complete" if plain.endswith(_GENERATES) else path
+def as_tool_call(name: Any) -> Any:
+    """Return `tool_call` where a call names the tool or the protocol of tools that it went to."""
+    return None if name is None or name in _NOTHING else "tool_call"
 
 
 def iso_time(value: Any) -> Any:
@@ -378,9 +366,9 @@ TRANSFORMS: dict[str, Transform] = {
         ("flags_caller_left", flags_caller_left, 1), ("flags_complete", flags_complete, 1),
         ("caller_broke_off", caller_broke_off, 1), ("all_bytes_sent", all_bytes_sent, 2),
         ("is_event_stream", is_event_stream, 1), ("side_of_cluster", side_of_cluster, 1),
-        ("deadline_unless_stream", deadline_unless_stream, 2), ("route_of_path", route_of_path, 1),
+        ("deadline_unless_stream", deadline_unless_stream, 2),
         ("iso_time", iso_time, 1), ("request_method", request_method, 1), ("request_path", request_path, 1),
-        ("unless_same", unless_same, 2), ("joined", joined, 2),
+        ("as_tool_call", as_tool_call, 1), ("unless_same", unless_same, 2), ("joined", joined, 2),
         ("status_unless_failed", status_unless_failed, 3), ("ms_of_unit", ms_of_unit, 2),
         ("span_status", span_status, 3), ("span_error", span_error, 2),
     )

@@ -11,7 +11,9 @@ from itertools import combinations
 
 import duckdb
 
+from quietburn.ledger.kinds import TOLD_LINES, tell_kinds
 from quietburn.ledger.repeats import REPEATED_IDS
+from quietburn.ledger.routes import CallKind, shipped_routes
 from quietburn.ledger.sql import literal
 
 PAIRS = "vantage_pairs"  # temporary: outer_row, inner_row of calls that two logs tell
@@ -54,7 +56,7 @@ def find_same_traffic(
     `lines` is a subquery over lines with durations in known units; `logs` the log of each file and
     dialect. Needs `find_repeated_ids`.
     """
-    if len(set(logs.values())) < 2 or not {"ts_us", "route"} <= columns:
+    if len(set(logs.values())) < 2 or "ts_us" not in columns:
         return []
     _make_calls(connection, columns, lines, logs)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {PAIRS} (outer_row BIGINT, inner_row BIGINT)")
@@ -79,12 +81,14 @@ def _make_calls(
     log = " ".join(f"WHEN {_is_of(*of)} THEN {literal(name)}" for of, name in logs.items())
     span = f"CAST(round({given('latency_ms', 'NULL')} * 1000) AS BIGINT)"
     start = f"COALESCE({given('started_us', 'NULL')}, ts_us - {span})"
-    traffic = "WHERE traffic IS DISTINCT FROM 'probe'" if "traffic" in columns else ""
+    # In one of two logs the time to the first token is often that to the first byte, which shows nothing.
+    tell_kinds(connection, columns - {"ttft_ms"}, shipped_routes(), (), lines)
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE vantage_calls AS SELECT *, COALESCE(begun, ended) AS began FROM ("
         f"SELECT row_id, CASE {log} END AS log, {given('request_id', 'CAST(NULL AS VARCHAR)')} AS id, "
         f"{given('path', 'CAST(NULL AS VARCHAR)')} AS path, {given('status', 'CAST(NULL AS DOUBLE)')} AS status, "
-        f"{start} AS begun, ts_us AS ended FROM (SELECT * FROM {lines} {traffic}) WHERE route = 'complete' AND ts_us IS NOT NULL)"
+        f"{start} AS begun, ts_us AS ended FROM {TOLD_LINES} "
+        f"WHERE kind = {literal(CallKind.GENERATE)} AND traffic IS DISTINCT FROM 'probe' AND ts_us IS NOT NULL)"
     )
 
 

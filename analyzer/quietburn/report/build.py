@@ -6,6 +6,7 @@ from quietburn.engine.duckdb import DuckEngine
 from quietburn.findings import Finding
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.vantage import SameTraffic
+from quietburn.left_out import LeftOut
 from quietburn.report import model
 from quietburn.report.unlock import unlock
 from quietburn.ruleset.severity import Severity
@@ -17,8 +18,8 @@ _RATES = ("success_rate", "usable_rate", "false_success_share")
 
 
 def report(
-    engine: DuckEngine, rates: Rates, usable: Interval | None, results: list[RuleResult], domains: list[FailureDomain],
-    notices: list[str],
+    engine: DuckEngine, rates: Rates, usable: Interval | None, left_out: list[LeftOut], results: list[RuleResult],
+    domains: list[FailureDomain], notices: list[str],
 ) -> model.Report:
     """Return the report of one run; `usable` is the usable rate's interval."""
     findings = [finding for result in results for finding in result.findings]
@@ -26,6 +27,7 @@ def report(
     return model.Report(
         ledger=_ledger(engine),
         rates=_rates(rates, usable),
+        left_out=[_left_out(entry) for entry in left_out],
         failure_domains=[model.FailureDomainReport(domain=d.domain, attempts=d.attempts, action=d.action) for d in domains],
         findings=[_finding(f, titles[f.rule], _unmeasured(rates)) for f in sorted(findings, key=_worst_first)],
         quiet=[result.rule.id for result in results if result.outcome is Outcome.QUIET],
@@ -57,6 +59,14 @@ def report(
         ],
         thresholds=_thresholds(results),
         notices=notices,
+    )
+
+
+def _left_out(entry: LeftOut) -> model.LeftOutReport:
+    tokens = None if entry.tokens is None else tidy(entry.tokens)
+    return model.LeftOutReport(
+        pattern=entry.pattern, kind=entry.kind, events=entry.events, statuses=entry.statuses, tokens=tokens,
+        file=entry.file, first_line=entry.first_line,
     )
 
 

@@ -94,11 +94,10 @@ class CriterionReport(_Frozen):
 
 
 class TokensReport(_Frozen):
-    """Tokens spent at the generate route; `wasted` bought no usable answer.
+    """Tokens spent by calls of every kind; `wasted` bought no usable answer.
 
-    Each sum stands with its coverage: the share of the attempts behind it that say how many they
-    took. `completion_only` and `prompt_only` are in no other sum: they come from lines that leave the
-    other part and the total out.
+    Each sum stands with its coverage: the share of the calls behind it that say how many they took. `completion_only`
+    and `prompt_only` are in no other sum: they come from lines that leave the other part and the total out.
     """
 
     all: Number | None
@@ -182,6 +181,21 @@ class RatesReport(_Frozen):
     criteria: dict[str, CriterionReport]
     criteria_by_dialect: dict[str, dict[str, CriterionReport]]
     answers: list[AnswersReport]
+
+
+class LeftOutReport(_Frozen):
+    """Events in neither rate: of one kind, at one route or at paths that differ only in what looks like an id.
+
+    `statuses` counts them by HTTP status ("none" where there was none); `tokens` is null where none says.
+    """
+
+    pattern: str
+    kind: str
+    events: int
+    statuses: dict[str, int]
+    tokens: Number | None
+    file: str
+    first_line: int
 
 
 class FailureDomainReport(_Frozen):
@@ -301,6 +315,7 @@ class Report(_Frozen):
     schema_version: Annotated[int, Field(json_schema_extra={"const": SCHEMA_VERSION})] = SCHEMA_VERSION
     ledger: LedgerReport
     rates: RatesReport
+    left_out: list[LeftOutReport]
     failure_domains: list[FailureDomainReport]
     findings: list[FindingReport]
     quiet: list[str]

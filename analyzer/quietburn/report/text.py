@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.text import Text
 
-from quietburn.report.model import FindingReport, LedgerReport, RatesReport, Report
+from quietburn.report.model import FindingReport, LedgerReport, LeftOutReport, RatesReport, Report
 from quietburn.report.printable import printable
-from quietburn.report.words import REASON, counted, criteria, interval, number, percent, success, usable
+from quietburn.report.words import REASON, counted, criteria, interval, left_out_words, number, percent, success, usable
 
 _SHOWN_LINES = 8
 _SHOWN_QUARANTINE = 10
@@ -22,7 +22,7 @@ def render_text(report: Report, console: Console, *, verbose: bool = False) -> N
     width = max(60, min(console.width, 110))
     sections: list[Callable[[], Lines]] = [
         lambda: _head(report.ledger),
-        lambda: _two_rates(report.rates),
+        lambda: _two_rates(report.rates, report.left_out),
         lambda: _waterfall(report.rates),
         lambda: _tokens(report.rates),
         lambda: _findings(report, width),
@@ -51,7 +51,7 @@ def _head(ledger: LedgerReport) -> Lines:
     yield _plain(f"{counted(ledger.lines, 'line')}, {counted(ledger.events, 'event')}{span}", "dim")
 
 
-def _two_rates(rates: RatesReport) -> Lines:
+def _two_rates(rates: RatesReport, left_out: list[LeftOutReport]) -> Lines:
     yield Text("  Success rate   ") + Text(f"{percent(rates.success_rate):>9}", style="bold") + _plain(
         f"   {success(rates)} (what a dashboard shows)"
     )
@@ -60,6 +60,8 @@ def _two_rates(rates: RatesReport) -> Lines:
     )
     if rates.requests:
         yield _plain("  " + " " * 27 + criteria(rates), "dim")
+    if left_out:
+        yield _plain(f"  left out of both rates: {left_out_words(left_out)}", "dim")
 
 
 def _usable_words(rates: RatesReport) -> str:
@@ -93,7 +95,7 @@ def _bar(label: str, count: int, whole: int, style: str = "") -> Text:
 
 
 def _of_fewer(coverage: float | None) -> str:
-    """Return how many of the attempts behind a sum are in it, where that is not all of them."""
+    """Return how many of the calls behind a sum are in it, where that is not all of them."""
     return "" if coverage in (None, 1.0) else f" ({percent(coverage)} of them say so)"
 
 
@@ -101,7 +103,7 @@ def _tokens(rates: RatesReport) -> Lines:
     tokens = rates.tokens
     if not tokens.coverage:
         return
-    parts = [f"{number(tokens.all)} tokens ({percent(tokens.coverage)} of attempts say how many)"]
+    parts = [f"{number(tokens.all)} tokens ({percent(tokens.coverage)} of calls say how many)"]
     if tokens.wasted:
         parts.append(f"{number(tokens.wasted)} bought no usable answer{_of_fewer(tokens.wasted_coverage)}")
     if tokens.probe:
@@ -112,6 +114,9 @@ def _tokens(rates: RatesReport) -> Lines:
 def _findings(report: Report, width: int) -> Lines:
     if not report.findings:
         told = len(report.quiet)
+        if not report.rates.attempts:
+            yield Text("  Nothing to judge: no event of this ledger generates an answer.", style="bold")
+            return
         if not told:
             yield Text("  No rule could be evaluated.", style="bold")
             return

@@ -1,6 +1,6 @@
 """Numbers and names as every text of ours puts them."""
 
-from quietburn.report.model import RatesReport
+from quietburn.report.model import LeftOutReport, RatesReport
 from quietburn.report.verdict import DifferenceReport, GateReport, ModelsReport, NotUsable, Verdict
 
 CRITERION = {"on_time": "on time", "complete": "complete", "non_empty": "non-empty"}
@@ -33,6 +33,22 @@ def number(value: float | None) -> str:
         return "yes" if value else "no"
     text = f"{value:,.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:,.1f}".removesuffix(".0")
     return text or "0"
+
+
+_SHOWN_LEFT_OUT = 5
+
+
+def left_out_words(entries: list[LeftOutReport]) -> str:
+    """Return where the events went that are in neither rate, most events first."""
+    parts = [f"{entry.events:,} at {entry.pattern or '-'} ({_of_kind(entry.kind)})" for entry in entries[:_SHOWN_LEFT_OUT]]
+    rest = sum(entry.events for entry in entries[_SHOWN_LEFT_OUT:])
+    if rest:
+        parts.append(f"{rest:,} elsewhere")
+    return ", ".join(parts).replace(" at ", " event at " if entries[0].events == 1 else " events at ", 1)
+
+
+def _of_kind(kind: str) -> str:
+    return "not known to generate: see [routes]" if kind == "other" else kind
 
 
 def amount(value: float, unit: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from quietburn.errors import ConfigError, UsageError
-from quietburn.resources import rules_dir
+from quietburn.resources import rule_files
 from quietburn.ruleset.model import About, EventRule, FindingText, Grade, Parameter, Rule, WindowRule
 from quietburn.tomlfile import read_toml
 from quietburn.wording import nearest, validation_problems
@@ -32,7 +32,7 @@ def load_rule(path: Path) -> Rule:
 
 def shipped_rules() -> tuple[Rule, ...]:
     """Return the shipped rules, by id."""
-    return tuple(load_rule(path) for path in sorted(rules_dir().glob("*.toml")))
+    return tuple(load_rule(path) for path in rule_files())
 
 
 def choose(rules: Iterable[Rule], only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Rule, ...]:
