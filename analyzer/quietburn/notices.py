@@ -65,6 +65,11 @@ def _of_same_traffic(engine: DuckEngine) -> Iterator[str]:
             f"{both} tell of the same traffic ({pairs}), so they are not added up: {found.outer} encloses the other's calls and "
             f"is judged{rest}."
         )
+        if found.other_status or found.other_end:
+            yield (
+                f"{both} contradict each other on the status of {found.other_status:,} calls and on the end of "
+                f"{found.other_end:,}: compare these calls by their request ids."
+            )
 
 
 def _of_units(engine: DuckEngine) -> Iterator[str]:

@@ -40,14 +40,18 @@ def told(report: Report) -> list[str]:
 def test_two_logs_that_share_ids_are_not_added_up_and_the_enclosing_one_is_judged(tmp_path: Path) -> None:
     # The front sees one call fail that the gateway behind it answered.
     front = [line(*call, request_id=f"r{n}") for n, call in enumerate(calls(1))]
-    front[7]["status"] = 502
+    (failed, *_) = (one for one in front if one["status"] == 200)
+    failed["status"] = 502
     behind = [seen_behind(*call, request_id=f"r{n}") for n, call in enumerate(calls(1))]
     report = analyzed(tmp_path, behind=behind, front=front)
     assert (report.ledger.used, report.rates.attempts, report.rates.requests) == (120, 60, 60)
     assert report.rates.successes == sum(one["status"] == 200 for one in front)
     (notice,) = told(report)
     assert "front.jsonl encloses the other's calls and is judged" in notice
-    assert [(found.judged.rpartition("/")[2], found.shared) for found in report.ledger.same_traffic] == [("front.jsonl", 60)]
+    (found,) = report.ledger.same_traffic
+    assert (found.judged.rpartition("/")[2], found.left_out, found.shared) == ("front.jsonl", "whole", 60)
+    assert (found.other_status, found.other_end) == (1, 0)
+    assert [text for text in report.notices if "contradict each other on the status of 1 calls and on the end of 0" in text]
 
 
 def test_two_logs_without_common_ids_are_told_by_path_status_start_and_end(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ class SameTraffic:
     by: str
     same: bool
     whole: bool = True  # every line of the inner log is left out, not only those of shared calls
+    other_end: int = 0  # calls that share an id and of which neither encloses the other
+    other_status: int = 0  # pairs by id of which one was answered 2xx and the other not
 
 
 def find_same_traffic(
@@ -124,7 +126,7 @@ def _by_ids(connection: duckdb.DuckDBPyConnection, sizes: Mapping[Log, int]) -> 
         outer, inner = (a, b) if (a_outer, a_us, sizes[a]) >= (b_outer, b_us, sizes[b]) else (b, a)
         same = shared >= _NEARLY_ALL * least and nested >= _NEARLY_ALL * shared
         if same or nested >= _WORTH_A_NOTICE * least:
-            yield SameTraffic(outer, inner, shared, least, _IDS, same)
+            yield SameTraffic(outer, inner, shared, least, _IDS, same, other_end=shared - nested)
 
 
 def _by_times(
@@ -195,4 +197,14 @@ def _left_out(
     mine = " OR ".join(_is_of(*of) for of, log in logs.items() if log == one.inner)
     inner = f"SELECT row_id FROM {lines} WHERE {mine}" if whole else "SELECT inner_row FROM found_pairs"
     connection.execute(f"INSERT INTO {INNER} {inner}")
-    return replace(one, whole=whole)
+    return replace(one, whole=whole, other_status=_other_statuses(connection))
+
+
+def _other_statuses(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return how many of the pairs found last say of one call that it was answered 2xx and that it was not."""
+    ((count,),) = connection.execute(
+        f"SELECT count(*) FROM {PAIRS} p JOIN vantage_calls o ON o.row_id = p.outer_row "
+        "JOIN vantage_calls i ON i.row_id = p.inner_row WHERE p.inner_row IN (SELECT inner_row FROM found_pairs) "
+        "AND (o.status BETWEEN 200 AND 299) <> (i.status BETWEEN 200 AND 299)"
+    ).fetchall()
+    return int(count)

@@ -110,6 +110,7 @@ def _same_traffic(found: SameTraffic) -> model.SameTrafficReport:
     return model.SameTrafficReport(
         judged=found.outer, other=found.inner, left_out=("whole" if found.whole else "shared calls") if found.same else None,
         shared=found.shared, calls=found.calls, by=found.by,
+        other_status=found.other_status, other_end=found.other_end,
     )
 
 

@@ -46,6 +46,7 @@ class SameTrafficReport(_Frozen):
     """Two logs that share calls: `shared` of the `calls` of the one with fewer, told by ids or by times.
 
     `left_out` is in no rate, wholly or as far as its calls stand in `judged`; null where both count.
+    `other_status` and `other_end` count calls of one id on which the two contradict each other.
     """
 
     judged: str
@@ -54,6 +55,8 @@ class SameTrafficReport(_Frozen):
     shared: int
     calls: int
     by: str
+    other_status: int
+    other_end: int
 
 
 class LedgerReport(_Frozen):
