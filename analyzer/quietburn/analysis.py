@@ -38,7 +38,8 @@ class Request:
 
     `dialect` forces a shipped dialect, `mapping` offers one more; `settings` are
     `RULE.PARAMETER=NUMBER`; `zone` is the zone of times that name none; `store` a DuckDB file
-    that keeps what is loaded (without ledgers it is what gets analyzed); `cpu` a file of CPU use.
+    that keeps what is loaded (without ledgers it is what gets analyzed); `cpu` a file of CPU use;
+    `join` that what a log lacks is taken from another log of the same traffic, by request id.
     """
 
     config: Config = field(default_factory=Config)
@@ -54,6 +55,7 @@ class Request:
     memory_limit: str = MEMORY_LIMIT
     store: Path | None = None
     cpu: Path | None = None
+    join: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def analyzing(
     with DuckEngine(
         zone=request.zone, known=known, forced=forced, threads=request.threads, memory_limit=request.memory_limit,
         database=request.store, units=units, read_only=request.store is not None and not ledgers,
+        join=request.join,
     ) as engine:
         cpu = read_cpu(request.cpu, request.zone) if request.cpu else None
         engine.load(ledgers, progress)

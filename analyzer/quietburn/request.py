@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quietburn.config import Config, load_config
+from quietburn.errors import UsageError
 from quietburn.timerange import span, zone_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def request_from(
     config: Config | Path | None = None,
     store: Path | None = None,
     cpu: Path | None = None,
+    join: str | None = None,
 ) -> "Request":
     """Return what the options ask for; without `config` the configuration is found upward from the working directory.
 
@@ -32,6 +34,8 @@ def request_from(
     """
     from quietburn.ledger.mapping import load_mapping
 
+    if join not in (None, "request_id"):
+        raise UsageError(f"--join {join}: logs are joined by request_id only.")
     configuration = config if isinstance(config, Config) else load_config(config)
     zone_name = tz or configuration.tz
     asked = span(since, until, last_night=last_night, zone=zone_of(zone_name))
@@ -50,4 +54,5 @@ def request_from(
         skip=tuple(skip or ()),
         store=store,
         cpu=cpu,
+        join=join is not None,
     )

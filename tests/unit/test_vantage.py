@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.ledgers import T0, jsonl
 
-from quietburn.analysis import analyze
+from quietburn.analysis import Request, analyze
 from quietburn.report.model import Report
 
 
@@ -107,3 +107,14 @@ def test_rotated_files_are_one_log(tmp_path: Path) -> None:
     (tmp_path / "behind.log").write_bytes(jsonl(behind))
     report = analyzed(tmp_path, front=lines[40:])
     assert (report.rates.attempts, len(told(report))) == (60, 1)
+
+
+def test_joined_logs_fill_what_the_judged_one_lacks(tmp_path: Path) -> None:
+    front = [line(*call, request_id=f"r{n}") for n, call in enumerate(calls(12))]
+    behind = [seen_behind(*call, request_id=f"r{n}", prompt_tokens=100, completion_tokens=n, model="m")
+              for n, call in enumerate(calls(12))]  # fmt: skip
+    assert analyzed(tmp_path, front=front, behind=behind).rates.tokens.all is None
+    joined = analyze([str(tmp_path)], Request(join=True))
+    # 60 calls of 100 tokens, and 0 + 1 + ... + 59 of the answers.
+    assert (joined.rates.attempts, joined.rates.tokens.all) == (60, 60 * 100 + 59 * 60 // 2)
+    assert joined.rates.successes == sum(one["status"] == 200 for one in front)

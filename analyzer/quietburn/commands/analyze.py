@@ -53,6 +53,7 @@ def analyze(
     config: options.ConfigFile = None,
     db: options.Store = None,
     cpu: Annotated[Path | None, typer.Option(help="CPU use: CSV (ts,cpu_pct[,backend]) or a query_range answer.")] = None,
+    join: Annotated[str | None, typer.Option(help="Of two logs of the same traffic, fill what one lacks: request_id.")] = None,
     fail_on: Annotated[FailOn, typer.Option(help="Exit 1 on findings of this severity or worse.")] = FailOn.NEVER,
     max_quarantined: options.MaxQuarantined = "5%",
     quarantine: Annotated[Path | None, typer.Option(help="Write each refused line's place and reason here.")] = None,
@@ -73,7 +74,7 @@ def analyze(
         raise UsageError("--show-raw: name the file for the refused lines with --quarantine FILE.")
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
-        only=only, skip=skip, config=options.configured(config, quiet=quiet), store=db, cpu=cpu
+        only=only, skip=skip, config=options.configured(config, quiet=quiet), store=db, cpu=cpu, join=join,
     )
     refuse_stdout_twice(output, quarantine)
     refuse_overlaps(

@@ -52,7 +52,7 @@ class DuckEngine:
     def __init__(
         self, *, zone: str | None = None, known: tuple[Dialect, ...], forced: Dialect | None = None,
         threads: int | None = None, memory_limit: str = MEMORY_LIMIT, database: Path | None = None,
-        units: GivenUnits | None = None, read_only: bool = False,
+        units: GivenUnits | None = None, read_only: bool = False, join: bool = False,
     ) -> None:
         self.connection, self._spill = connect(
             threads=threads, memory_limit=memory_limit, database=database, read_only=read_only
@@ -70,6 +70,7 @@ class DuckEngine:
             self.close()
             raise
         self._given_units = units or {}
+        self._join = join
         self.columns: frozenset[str] = frozenset()
         self.settled: list[Settled] = []
         self.same_traffic: list[SameTraffic] = []
@@ -111,7 +112,8 @@ class DuckEngine:
             self.loader.restore()
         counting = frozenset(name for name, mapping in self.loader.mappings.items() if mapping.dialect.sdk_attempts)
         counted = count_lines(
-            self.connection, self.loader.columns, self._file_ids, self._given_units, self._logs(), counting
+            self.connection, self.loader.columns, self._file_ids, self._given_units, self._logs(), counting,
+            join=self._join,
         )
         self.joined_retries = counted.joined_retries
         self.columns, self.settled, self.same_traffic = counted.columns, counted.settled, counted.same_traffic
@@ -153,7 +155,7 @@ class DuckEngine:
         """Make `events` and what it stands on."""
         mappings = self.loader.mappings
         weak = {
-            column: tuple(name for name, mapping in mappings.items() if column in mapping.weak_columns)
+            column: self._with_joined({name for name, mapping in mappings.items() if column in mapping.weak_columns})
             for column in ("finish_reason", "stream_complete")
         }
         settings = replace(settings, weak=weak)
@@ -169,6 +171,13 @@ class DuckEngine:
         if not self._carried.get("traffic"):
             spends = "SELECT 1 FROM events WHERE traffic IS NOT NULL AND tokens > 0 LIMIT 1"
             self._carried["traffic"] = bool(self.connection.execute(spends).fetchall())
+
+    def _with_joined(self, dialects: set[str]) -> tuple[str, ...]:
+        """Return dialects, and those whose lines are filled from lines of any of them."""
+        logs = self._logs()
+        filled = {found.outer for found in self.same_traffic if self._join and found.same for (_, dialect), log in logs.items()
+                 if log == found.inner and dialect in dialects}  # fmt: skip
+        return tuple(sorted(dialects | {dialect for (_, dialect), log in logs.items() if log in filled}))
 
     def _count(self, source: str, columns: Collection[str]) -> dict[str, bool]:
         if not columns:

@@ -12,7 +12,7 @@ from quietburn.ledger.repeats import COUNTED_LINES, REPEATS, Repeated, find_repe
 from quietburn.ledger.retries import find_retries, with_ids_of_requests
 from quietburn.ledger.samecall import SAME_CALL, find_same_calls
 from quietburn.ledger.units import GivenUnits, Settled, select_settled, settle_units, settled_columns
-from quietburn.ledger.vantage import INNER, Log, SameTraffic, find_same_traffic
+from quietburn.ledger.vantage import INNER, Log, SameTraffic, filled, find_same_traffic
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,13 @@ class Counted:
 
 def count_lines(
     connection: duckdb.DuckDBPyConnection, columns: frozenset[str], file_ids: Iterable[int] | None, given: GivenUnits,
-    logs: Mapping[tuple[int, str], Log], sdk_counting: frozenset[str],
+    logs: Mapping[tuple[int, str], Log], sdk_counting: frozenset[str], *, join: bool,
 ) -> Counted:
     """Make the view `counted_lines` of some files (None: of all), each event once.
 
     `columns` are those that are stored; `given` are the units that the configuration names; `logs`
-    the log of each file and dialect; `sdk_counting` are dialects whose attempts the callers' SDKs count.
+    the log of each file and dialect; `sdk_counting` are dialects whose attempts the callers' SDKs count;
+    `join` that what a judged log lacks is taken from the other log of the same traffic.
     """
     lines = lines_of(file_ids)
     find_repeated_ids(connection, columns, lines)
@@ -45,7 +46,9 @@ def count_lines(
     settled = settle_units(connection, columns, once, given)
     once, columns = f"({select_settled(columns, settled, once)})", settled_columns(columns)
     same_traffic = find_same_traffic(connection, columns, once, logs)
-    once = _without(once, INNER) if any(found.same for found in same_traffic) else once
+    if any(found.same for found in same_traffic):
+        judged = _without(once, INNER)
+        once = filled(columns, judged, once) if join else judged
     retries = find_retries(connection, columns, once, sdk_counting)
     once = with_ids_of_requests(once) if retries else once
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {COUNTED_LINES} AS SELECT * FROM {once}")

@@ -32,6 +32,13 @@ _MOST_LOGS = 6  # to be compared by times, each with each
 _SHIFT_US = 61_000_000  # with one log moved so far, what still pairs does so by chance
 _BY_CHANCE = 0.5
 
+# What one log may know of a call and the other not; status, error and times are each log's own.
+_FILLED = (
+    "traffic", "user_agent", "idempotency_key", "client", "backend", "model", "tenant", "backends_available", "queue_age_ms",
+    "queue_depth", "inflight", "ttft_ms", "upstream_ms", "deadline_ms", "retry_after_s", "prompt_tokens", "completion_tokens",
+    "reasoning_tokens", "cached_tokens", "actual_tokens", "answer_chars", "tool_calls", "stream", "finish_reason",
+    "terminal_seen", "stream_complete", "prefix_fp", "prefix_noisy",
+)  # fmt: skip
 Log = str  # a file's name without its rotation, and the dialect
 
 
@@ -208,3 +215,18 @@ def _other_statuses(connection: duckdb.DuckDBPyConnection) -> int:
         "AND (o.status BETWEEN 200 AND 299) <> (i.status BETWEEN 200 AND 299)"
     ).fetchall()
     return int(count)
+
+
+def filled(columns: frozenset[str], judged: str, lines: str) -> str:
+    """Return a subquery over judged lines in which what a line lacks comes from the other log's line of its request id.
+
+    `lines` are those of both logs. Needs `find_same_traffic`.
+    """
+    taken = ", ".join(f"COALESCE(l.{name}, i.{name}) AS {name}" for name in _FILLED if name in columns)
+    if not taken:
+        return judged
+    inner = f"(SELECT * FROM {lines} WHERE row_id IN (SELECT inner_row FROM {PAIRS}))"
+    return (
+        f"(SELECT l.* REPLACE ({taken}) FROM {judged} l LEFT JOIN {PAIRS} p ON p.outer_row = l.row_id "
+        f"LEFT JOIN {inner} i ON i.row_id = p.inner_row)"
+    )
