@@ -18,7 +18,7 @@ from quietburn.config import Config
 PLAYED = sorted(path for path in RUNS.iterdir() if path.is_dir())
 # What becomes of a call of each scene, in LiteLLM's log; what the callers of the lab do is told by fixtures/gateways/scenes.py.
 SAID: dict[str, dict[str, Any]] = {
-    "answer": {"status": 200, "attempt": 1, "deadline_ms": 5000, "stream": False, "verdict": "usable", "decision": None},
+    "answer": {"status": 200, "attempt": 1, "read_timeout_ms": 5000, "stream": False, "verdict": "usable", "decision": None},
     "tool": {"status": 200, "non_empty": True, "verdict": "usable"},
     "empty": {"status": 200, "non_empty": False, "verdict": "empty"},
     # The finish reason of a stream proves nothing, and a read timeout is no deadline of it.

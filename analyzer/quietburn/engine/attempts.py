@@ -66,6 +66,8 @@ def _deadline(columns: frozenset[str], settings: Settings) -> str:
             continue
         number = f"CAST({default.deadline_ms!r} AS DOUBLE)"
         parts.append(number if condition == "TRUE" else f"CASE WHEN {condition} THEN {number} END")
+    # Least of all: what is configured is somebody's word on deadlines, a read timeout only stands in for one.
+    parts += ["read_timeout_ms"] if "read_timeout_ms" in columns else []
     if not parts:
         return "CAST(NULL AS DOUBLE)"
     return parts[0] if len(parts) == 1 else f"COALESCE({', '.join(parts)})"

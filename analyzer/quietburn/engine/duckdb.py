@@ -163,9 +163,10 @@ class DuckEngine:
         tell_kinds(self.connection, self.columns, settings.routes, first_byte)
         self.strata = derive.create_events(self.connection, self.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
-        stored = self.columns - ({"deadline_ms"} if settings.deadlines else set())
+        stood_in = {"deadline_ms"} if settings.deadlines or "read_timeout_ms" in self.columns else set()
+        stored = self.columns - stood_in
         narrowed = settings.since_us is not None or settings.until_us is not None
-        made = ({"deadline_ms"} if settings.deadlines else set()) | ({"prefix_is_new"} if "prefix_fp" in stored else set())
+        made = stood_in | ({"prefix_is_new"} if "prefix_fp" in stored else set())
         self._carried = self._count("events" if narrowed else COUNTED_LINES, stored) | self._count("events", made | {"route"})
         # A check is a probe without any label; that says who spends only where checks spend.
         if not self._carried.get("traffic"):
