@@ -41,7 +41,7 @@ def answered_verdict(criteria: Collection[str]) -> str:
 
 
 _GOT_PART = """is_2xx AND COALESCE(answer_chars > 0 OR tool_calls > 0 OR completion_tokens > 0
-            OR (stream AND ttft_ms IS NOT NULL), FALSE)"""
+            OR (stream IS DISTINCT FROM FALSE AND ttft_ms IS NOT NULL), FALSE)"""
 _LEFT_WITH_NOTHING = f"(caller_left AND NOT ({_GOT_PART}) AND NOT (is_2xx AND COALESCE(complete, FALSE)))"
 _OWN_FAULT = "COALESCE(status BETWEEN 400 AND 499 AND status NOT IN (408, 425, 429, 499), FALSE)"
 WAS_ANSWERED = f"COALESCE(in_request AND is_2xx AND NOT {_LEFT_WITH_NOTHING}, FALSE)"
