@@ -209,7 +209,10 @@ def _min_usable(asked: Asked, limit: float, now: Side) -> CheckReport:
         return unmeasured("min_usable", problem or "no request can be judged", limit)
     share = now.requests.share("usable")
     says = f"usable rate {_share_words(share, found)}; at least {percent(limit)} is asked"
-    untold = share.least < limit <= share.most
+    others = sum(entry.events for entry in now.report.left_out if entry.kind == "other")
+    untold = share.part / (share.whole + others) < limit <= share.most
+    if untold and others:
+        says += f"; {counted(others, 'event')} of no known kind, left out here, may have been such requests: see [routes]"
     outcome = at_least(found.estimate.low, found.estimate.high, limit)
     needed = intervals.requests_to_settle(share, limit, found.effect)
     return judged(

@@ -11,7 +11,7 @@ from quietburn.checks import Manner, at_least, at_most
 from quietburn.compare import Side
 from quietburn.errors import UsageError
 from quietburn.gate import Asked, Baseline, Required, Threshold, decide, with_baseline
-from quietburn.report.model import AnswersReport, CriterionReport, QuarantineReport
+from quietburn.report.model import AnswersReport, CriterionReport, LeftOutReport, QuarantineReport
 from quietburn.report.verdict import CheckReport, GateReport, Outcome, Verdict
 from quietburn.samples import AcceptanceFacts
 
@@ -127,6 +127,17 @@ def test_requests_that_cannot_be_told_leave_a_minimum_undecided_whatever_the_poi
     # At 85 % both bounds reach it: only sampling is in doubt, and the choice counts again.
     low = decide(Asked(min_usable=asking(0.85), manner=manner), now)
     assert low.exit_status == (1 if manner.undecided is Verdict.FAIL else 0)
+
+
+@pytest.mark.parametrize(("kind", "status"), [("other", 3), ("embed", 0)])
+def test_events_that_may_have_generated_leave_a_minimum_undecided(kind: str, status: int) -> None:
+    # 990 of 1,000 pass 95 %; with 100 more failures it would be 90 %.
+    now = side(usable=990, failed=10)
+    left = LeftOutReport(pattern="/x", kind=kind, events=100, statuses={}, tokens=None, file="a", first_line=1)
+    now = dataclasses.replace(now, report=now.report.model_copy(update={"left_out": [left]}))
+    report = decide(Asked(min_usable=asking(0.95)), now)
+    assert report.exit_status == status
+    assert ("100 events of no known kind" in check(report, "min_usable").says) == (status == 3)
 
 
 def test_a_drop_that_what_cannot_be_told_may_undo_is_undecided_whatever_is_chosen() -> None:
