@@ -137,7 +137,7 @@ def _call_all(port: int, gateway: Gateway, backend: Held, log: Path) -> None:
     assert _call(port, "retried", {"x-stainless-retry-count": "1"}, name="again").status == 429
     gateway.bound = None
     assert _call(port, "failed over", path="/failover/v1/complete").status == 200
-    assert _answer_of(port, "/dead/v1/complete").startswith(b"HTTP/1.1 502")
+    assert _answer_of(port, "/dead/v1/complete", "Content-Length: 0\r\n", method="POST").startswith(b"HTTP/1.1 502")
     _leave(port, backend)
     wait_for_lines(log, CALLS.index("left") + 1)
     backend.free.set()
@@ -165,10 +165,10 @@ def _call(
     return request(port, path, _body(call), sent | dict(headers or {}))
 
 
-def _answer_of(port: int, path: str, headers: str = "") -> bytes:
+def _answer_of(port: int, path: str, headers: str = "", *, method: str = "GET") -> bytes:
     """Return what nginx itself says, which is no JSON."""
     with socket.create_connection(("127.0.0.1", port), timeout=_BOUND_S) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n{headers}\r\n".encode())
+        connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n{headers}\r\n".encode())
         return b"".join(iter(lambda: connection.recv(4096), b""))
 
 

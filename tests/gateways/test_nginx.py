@@ -130,7 +130,7 @@ HAPPENED: dict[str, dict[str, Any]] = {
     "retried": {"status": 429, "retry_after_s": 1, "request_id": "again", "attempt": 2, "nth": 2, "verdict": "refused"},
     "failed over": {"route": "complete", "status": 200, "backends_tried": 2, "verdict": "usable"},
     "no backend": {"status": 502, "backends_tried": 1, "verdict": "failed"},
-    "left": {"status": 499, "client_closed": True, "verdict": "abandoned"},
+    "left": {"status": 499, "client_closed": True, "verdict": "unknown"},  # nobody knows how long it would have waited
     # nginx says of both streams that they are complete, so nobody can tell the cut one from the whole one.
     "streamed": {"status": 200, "stream": True, "client_closed": False, "verdict": "unknown"},
     "cut stream": {"status": 200, "stream": True, "client_closed": False, "verdict": "unknown"},
