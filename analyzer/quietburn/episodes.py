@@ -1,7 +1,8 @@
 """Where a rule is flagged: one function a kind of rule, one result for both.
 
 A windowed rule's episode is a maximal run of flagged minutes; an event rule's is a stretch of
-events without a quiet hour. What follows (findings) doesn't ask which it was.
+events without a quiet hour. An episode starts with its first minute at its own severity: milder
+minutes before it would date a page before its fault. What follows (findings) doesn't ask which it was.
 """
 
 import math
@@ -21,7 +22,10 @@ from quietburn.ruleset.severity import Severity
 
 Observed = dict[str, float | bool | None]
 _FLAGGED = "flagged_runs"
-_WHO = "e.tokens, e.client, e.tenant, e.model, e.backend"
+_OF_EVENT = (
+    "e.event_id, e.file_id AS file_order, e.file, e.line, e.item, e.ts_us, e.tokens, e.client, e.tenant, e.model, e.backend, "
+    "e.in_request, e.request_key, e.verdict"
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class Episode:
 class Judged:
     """A rule's episodes, and the SELECT of what counts against them.
 
-    It returns run (the episode's place), file_order, file, line, item, ts_us, tokens, client, tenant, model,
-    backend and measure.
+    It returns run (the episode's place), event_id, file_order, file, line, item, ts_us, tokens, client, tenant,
+    model, backend, in_request, request_key, verdict and measure.
     """
 
     episodes: list[Episode]
@@ -66,6 +70,12 @@ def _flagged(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -
     return rows
 
 
+def _at_own_severity(rule: Rule, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return an episode's flagged minutes from the first that is as severe as the worst of them."""
+    ranks = [rule.grades[row["grade"]].severity.rank for row in rows]
+    return rows[ranks.index(max(ranks)) :]
+
+
 def finite(value: Any) -> float | bool | None:
     """Return a number fit for a report: what can't be told is None, never NaN or infinity."""
     if value is None or isinstance(value, bool):
@@ -86,7 +96,8 @@ class _Run:
 
 
 def _by_windows(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Judged:
-    runs = list(_runs(rule, flagged_rows(engine, rule, values, reduction)))
+    flagged = _runs(rule, flagged_rows(engine, rule, values, reduction))
+    runs = [_Run(run.subject, _at_own_severity(rule, run.rows)) for run in flagged]
     if not runs:
         return Judged([], "")
     engine.with_rows(_FLAGGED, _run_table(rule, runs))
@@ -146,7 +157,7 @@ def _evidence_in_windows(rule: Rule, values: Values) -> str:
     measure = bind(rule.finding.measure, values) if rule.finding.measure else "CAST(NULL AS DOUBLE)"
     on = " AND ".join(f"COALESCE(e.{key}, '') = r.of_{key}" for key in rule.rule.subject)
     return (
-        f"SELECT r.run, e.file_id AS file_order, e.file, e.line, e.item, e.ts_us, {_WHO}, e.measure "
+        f"SELECT r.run, {_OF_EVENT}, e.measure "
         f"FROM (SELECT *, {measure} AS measure FROM events WHERE {bind(rule.evidence, values)}) e "
         f"JOIN {_FLAGGED} r ON {on} AND e.minute > r.after_minute AND e.minute <= r.to_minute"
     )
@@ -160,37 +171,48 @@ def _by_events(engine: Engine, rule: Rule, values: Values, reduction: Reduction)
     stretches = engine.select(stretches_sql(rule)).to_pylist()
     # Asked for even where there is no hit: a flag that can't be computed must not read as quiet.
     flagged = _flagged(engine, rule, values, reduction)
-    found = [(stretch, _of_stretch(rule, stretch, flagged)) for stretch in stretches]
-    kept = [(stretch, episode) for stretch, episode in found if episode is not None]
+    kept = [(stretch, rows) for stretch in stretches if (rows := _minutes_of(rule, stretch, flagged))]
     if not kept:
         return Judged([], "")
-    engine.with_rows(_FLAGGED, _stretch_table(rule, [stretch for stretch, _ in kept]))
-    return Judged([episode for _, episode in kept], _evidence_of_stretches(rule))
+    engine.with_rows(_FLAGGED, _stretch_table(rule, kept))
+    return Judged([_of_stretch(rule, stretch, rows) for stretch, rows in kept], _evidence_of_stretches(rule))
 
 
-def _of_stretch(rule: Rule, stretch: dict[str, Any], flagged: list[dict[str, Any]]) -> Episode | None:
-    """Return a stretch as an episode: as severe as its worst minute; None where no grade holds."""
-    subject: dict[str, str] = {key: stretch[key] for key in rule.rule.subject}
+def _minutes_of(rule: Rule, stretch: dict[str, Any], flagged: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the flagged minutes of a stretch."""
     until = stretch["last_minute"] + rule.longest_window
-    rows = [
+    return [
         row for row in flagged
-        if stretch["first_minute"] <= row["minute"] < until and all(row[key] == value for key, value in subject.items())
+        if stretch["first_minute"] <= row["minute"] < until and all(row[key] == stretch[key] for key in rule.rule.subject)
     ]
-    if not rows:
-        return None
+
+
+def _of_stretch(rule: Rule, stretch: dict[str, Any], rows: list[dict[str, Any]]) -> Episode:
+    """Return a stretch as an episode: as severe as its worst minute."""
+    own = _at_own_severity(rule, rows)
     return Episode(
-        subject=subject,
-        severity=max((rule.grades[row["grade"]].severity for row in rows), key=lambda severity: severity.rank),
+        subject={key: stretch[key] for key in rule.rule.subject},
+        severity=rule.grades[own[0]["grade"]].severity,
         observed={name: finite(stretch[name]) for name in rule.observed_names},
-        first_flagged=rows[0]["minute"],
-        last_flagged=rows[-1]["minute"],
+        first_flagged=own[0]["minute"],
+        last_flagged=own[-1]["minute"],
     )
 
 
-def _stretch_table(rule: Rule, stretches: list[dict[str, Any]]) -> pa.Table:
+def _evidence_after(rule: Rule, stretch: dict[str, Any], rows: list[dict[str, Any]]) -> int:
+    """Return the minute after which a stretch's events count: all of them where no milder minute came before."""
+    first = _at_own_severity(rule, rows)[0]
+    if first is rows[0]:
+        return int(stretch["first_minute"]) - 1
+    return int(first["minute"]) - window_minutes(rule.grades[first["grade"]].window)
+
+
+def _stretch_table(rule: Rule, kept: list[tuple[dict[str, Any], list[dict[str, Any]]]]) -> pa.Table:
+    stretches = [stretch for stretch, _ in kept]
     columns: dict[str, Any] = {
-        "run": pa.array(range(len(stretches)), pa.int64()),
+        "run": pa.array(range(len(kept)), pa.int64()),
         "of_stretch": pa.array([stretch["stretch"] for stretch in stretches], pa.int64()),
+        "after_minute": pa.array([_evidence_after(rule, stretch, rows) for stretch, rows in kept], pa.int64()),
     }
     for key in rule.rule.subject:
         columns[f"of_{key}"] = pa.array([stretch[key] for stretch in stretches], pa.string())
@@ -200,7 +222,7 @@ def _stretch_table(rule: Rule, stretches: list[dict[str, Any]]) -> pa.Table:
 def _evidence_of_stretches(rule: Rule) -> str:
     on = " AND ".join(f"h.{key} = r.of_{key}" for key in rule.rule.subject)
     return (
-        f"SELECT r.run, e.file_id AS file_order, e.file, e.line, e.item, e.ts_us, {_WHO}, CAST(NULL AS DOUBLE) AS measure "
+        f"SELECT r.run, {_OF_EVENT}, CAST(NULL AS DOUBLE) AS measure "
         f"FROM {of_stretches(rule)} h JOIN {_FLAGGED} r ON {on} AND h.stretch = r.of_stretch "
-        "JOIN events e ON e.event_id = h.event_id"
+        "AND h.minute > r.after_minute JOIN events e ON e.event_id = h.event_id"
     )
