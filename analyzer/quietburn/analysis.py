@@ -12,6 +12,8 @@ from quietburn.engine.connection import MEMORY_LIMIT
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.errors import ConfigError, InputError, UsageError
+from quietburn.findings import worst_first
+from quietburn.incidents import incidents
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.cpu import by_minute, read_cpu
 from quietburn.ledger.inputs import LedgerFile, find_ledgers, label_of
@@ -23,6 +25,7 @@ from quietburn.left_out import left_out
 from quietburn.notices import notices_for
 from quietburn.report import build
 from quietburn.report.model import Report
+from quietburn.ruleset.explains import explained_by
 from quietburn.ruleset.load import Value, Values, checked_number, choose, parameter_values, parse_settings, shipped_rules
 from quietburn.ruleset.model import Rule
 from quietburn.samples import request_counts
@@ -120,7 +123,10 @@ def analyzing(
         rates = measure_rates(engine, engine.strata, settings)
         usable = share_interval(request_counts(engine, settings), "usable")
         notices = notices_for(engine, rates, usable, results, settings, zone=request.zone)
-        report = build.report(engine, rates, usable, left_out(engine), results, failure_domains(rates), notices)
+        found = worst_first(finding for result in results for finding in result.findings)
+        grouped = incidents(engine, found, explained_by(every))
+        judged = build.Judged(results, found, grouped)
+        report = build.report(engine, rates, usable, left_out(engine), judged, failure_domains(rates), notices)
         yield Analysis(ledgers, report, engine, settings, rules)
 
 

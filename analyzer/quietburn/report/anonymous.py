@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from quietburn.report.model import FindingReport, Number, Report
+from quietburn.report.model import Number, Report
 
 _NAMES = ("client", "tenant")  # columns whose values may name a person or a customer
 
@@ -22,11 +22,9 @@ def anonymized(report: Report, tenants: Iterable[str] = ()) -> Report:
     for tenant in sorted(tenants, key=len, reverse=True):
         said = f" where tenant is {tenant} ("
         notices = [notice.replace(said, f" where tenant is {pseudonym('tenant', tenant)} (") for notice in notices]
-    return report.model_copy(update={"findings": [_finding(finding) for finding in report.findings], "notices": notices})
-
-
-def _finding(finding: FindingReport) -> FindingReport:
-    return finding.model_copy(update={"top": [_entry(entry) for entry in finding.top]})
+    incidents = [one.model_copy(update={"who": [_entry(entry) for entry in one.who]}) for one in report.incidents]
+    findings = [one.model_copy(update={"top": [_entry(entry) for entry in one.top]}) for one in report.findings]
+    return report.model_copy(update={"incidents": incidents, "findings": findings, "notices": notices})
 
 
 def _entry(entry: dict[str, str | Number | None]) -> dict[str, str | Number | None]:

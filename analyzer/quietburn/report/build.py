@@ -1,15 +1,18 @@
 """From results to the report model."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from quietburn.answers import Criterion, FailureDomain, Rates
 from quietburn.classify import Outcome, RuleResult
 from quietburn.engine.duckdb import DuckEngine
-from quietburn.findings import Finding
+from quietburn.findings import Finding, TopEntry
+from quietburn.incidents import Incident
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.vantage import SameTraffic
 from quietburn.left_out import LeftOut
 from quietburn.report import model
 from quietburn.report.unlock import unlock
-from quietburn.ruleset.severity import Severity
 from quietburn.share_intervals import Interval
 from quietburn.timerange import iso
 
@@ -17,19 +20,29 @@ _MOST_LISTED = 200  # of lines and values that were refused; counts tell the res
 _RATES = ("success_rate", "usable_rate", "false_success_share")
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What the rules found: each one's result, the findings as the report lists them, and their incidents by place."""
+
+    results: list[RuleResult]
+    findings: list[Finding]
+    incidents: list[Incident]
+
+
 def report(
-    engine: DuckEngine, rates: Rates, usable: Interval | None, left_out: list[LeftOut], results: list[RuleResult],
+    engine: DuckEngine, rates: Rates, usable: Interval | None, left_out: list[LeftOut], judged: Judged,
     domains: list[FailureDomain], notices: list[str],
 ) -> model.Report:
     """Return the report of one run; `usable` is the usable rate's interval."""
-    findings = [finding for result in results for finding in result.findings]
+    results, findings = judged.results, judged.findings
     titles = {result.rule.id: result.rule.rule.title for result in results}
     return model.Report(
         ledger=_ledger(engine),
         rates=_rates(rates, usable),
         left_out=[_left_out(entry) for entry in left_out],
         failure_domains=[model.FailureDomainReport(domain=d.domain, attempts=d.attempts, action=d.action) for d in domains],
-        findings=[_finding(f, titles[f.rule], _unmeasured(rates)) for f in sorted(findings, key=_worst_first)],
+        incidents=[_incident(i, [findings[place] for place in i.places], titles) for i in judged.incidents],
+        findings=[_finding(f, titles[f.rule], _unmeasured(rates)) for f in findings],
         quiet=[result.rule.id for result in results if result.outcome is Outcome.QUIET],
         not_evaluated=[
             model.NotEvaluatedReport(rule=result.rule.id, missing=list(result.missing))
@@ -68,11 +81,6 @@ def _left_out(entry: LeftOut) -> model.LeftOutReport:
         pattern=entry.pattern, kind=entry.kind, events=entry.events, statuses=entry.statuses, tokens=tokens,
         file=entry.file, first_line=entry.first_line,
     )
-
-
-def _worst_first(finding: Finding) -> tuple[int, int, int, str, tuple[tuple[str, str], ...]]:
-    severity = Severity(finding.severity).rank
-    return -severity, -finding.count, finding.start_us, finding.rule, tuple(sorted(finding.subject.items()))
 
 
 def _ledger(engine: DuckEngine) -> model.LedgerReport:
@@ -225,29 +233,51 @@ def _unmeasured(rates: Rates) -> frozenset[str]:
 
 
 def _finding(finding: Finding, title: str, unmeasured: frozenset[str]) -> model.FindingReport:
-    def window(start: int, end: int) -> model.WindowReport:
-        return model.WindowReport(start=iso(start) or "", end=iso(end) or "")
-
     return model.FindingReport(
         rule=finding.rule,
         title=title,
         severity=finding.severity,
-        window=window(finding.start_us, finding.end_us),
-        alert_window=window(finding.first_flagged_us, finding.last_flagged_us),
+        confidence=finding.confidence.value,
+        window=_window(finding.start_us, finding.end_us),
+        alert_window=_window(finding.first_flagged_us, finding.last_flagged_us),
         subject=finding.subject,
         observed={
             name: None if name in unmeasured else value if value is None or isinstance(value, bool) else tidy(value)
             for name, value in finding.observed.items()
         },
-        top=[
-            {entry.column: entry.value, "share": entry.share, "tokens": None if entry.tokens is None else tidy(entry.tokens)}
-            for entry in finding.top
-        ],
+        top=_who(finding.top),
         inference=finding.inference,
         action=finding.action,
         count=finding.count,
         evidence=[model.EvidenceReport(file=e.file, line=e.line, item=e.item) for e in finding.evidence],
     )
+
+
+def _incident(incident: Incident, findings: list[Finding], titles: dict[str, str]) -> model.IncidentReport:
+    """Return an incident; its findings come with the cause first."""
+    subjects = {tuple(finding.subject.items()): finding.subject for finding in findings}
+    return model.IncidentReport(
+        rule=findings[0].rule,
+        title=titles[findings[0].rule],
+        severity=incident.severity,
+        window=_window(incident.start_us, incident.end_us),
+        subjects=list(subjects.values()),
+        requests_not_served=incident.cost.requests,
+        tokens=None if incident.cost.tokens is None else tidy(incident.cost.tokens),
+        who=_who(incident.cost.who),
+        findings=list(incident.places),
+    )
+
+
+def _window(start_us: int, end_us: int) -> model.WindowReport:
+    return model.WindowReport(start=iso(start_us) or "", end=iso(end_us) or "")
+
+
+def _who(top: Iterable[TopEntry]) -> list[dict[str, str | model.Number | None]]:
+    return [
+        {entry.column: entry.value, "share": entry.share, "tokens": None if entry.tokens is None else tidy(entry.tokens)}
+        for entry in top
+    ]
 
 
 def _thresholds(results: list[RuleResult]) -> list[model.ThresholdReport]:

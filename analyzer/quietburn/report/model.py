@@ -225,11 +225,15 @@ class EvidenceReport(_Frozen):
 
 
 class FindingReport(_Frozen):
-    """One contradiction: what was observed, what it may mean, what to do first."""
+    """One contradiction: what was observed, what it may mean, what to do first.
+
+    It is `likely` where the signals that corroborate its cause are there, or its rule asks for none.
+    """
 
     rule: str
     title: str
     severity: str
+    confidence: Literal["likely", "possible"]
     window: WindowReport
     alert_window: WindowReport
     subject: dict[str, str]
@@ -239,6 +243,25 @@ class FindingReport(_Frozen):
     action: str
     count: int
     evidence: list[EvidenceReport]
+
+
+class IncidentReport(_Frozen):
+    """Findings that overlap in time and share a cause: what happened once.
+
+    `findings` are places in the report's findings, from 0, the cause first; `rule` and `title` are the
+    cause's, `severity` is the worst. What it cost and who was behind it is counted over all events that
+    match, each once, not over the evidence shown; `tokens` is null where no event says how many.
+    """
+
+    rule: str
+    title: str
+    severity: str
+    window: WindowReport
+    subjects: list[dict[str, str]]
+    requests_not_served: int
+    tokens: Number | None
+    who: list[dict[str, str | Number | None]]
+    findings: list[int]
 
 
 class NotEvaluatedReport(_Frozen):
@@ -320,6 +343,7 @@ class Report(_Frozen):
     rates: RatesReport
     left_out: list[LeftOutReport]
     failure_domains: list[FailureDomainReport]
+    incidents: list[IncidentReport]
     findings: list[FindingReport]
     quiet: list[str]
     not_evaluated: list[NotEvaluatedReport]

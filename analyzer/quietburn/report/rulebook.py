@@ -11,7 +11,7 @@ _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~"})
 def rulebook(rules: Iterable[Rule]) -> dict[str, str]:
     """Return the table and each rule's page, by path below docs/."""
     listed = sorted(rules, key=lambda rule: rule.id)
-    return {TABLE: table_markdown(listed)} | {f"rules/{rule.id}.md": page_markdown(rule) for rule in listed}
+    return {TABLE: table_markdown(listed)} | {f"rules/{rule.id}.md": page_markdown(rule, listed) for rule in listed}
 
 
 def table_markdown(rules: Iterable[Rule]) -> str:
@@ -29,8 +29,8 @@ def table_markdown(rules: Iterable[Rule]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page_markdown(rule: Rule) -> str:
-    """Return a rule's page."""
+def page_markdown(rule: Rule, rules: Iterable[Rule]) -> str:
+    """Return a rule's page; `rules` are all of them, since some may explain it."""
     about = rule.rule
     lines = [f"# {rule.id}", "", f"{_text(about.title)}. Origin: {_text(about.origin)}. Revision {about.revision}.", ""]
     lines += ["## When it is flagged", ""]
@@ -48,7 +48,17 @@ def page_markdown(rule: Rule) -> str:
         lines += _section("What it can't see", [f"- {_text(text)}" for text in about.known_gaps])
     alert = f"`{rule.alert.name}`: {rule.alert.summary}" if rule.alert.name else f"None: {_text(rule.alert.none or '')}"
     lines += _section("Alert", [alert])
+    lines += _incidents(rule, [other.id for other in rules if rule.id in other.rule.explains])
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _incidents(rule: Rule, causes: list[str]) -> list[str]:
+    """Return what a page says about a rule's part in incidents: likely or possible, what it explains, what explains it."""
+    asked = rule.finding.corroborated
+    told = [f"Likely where `{asked}`, else possible."] if asked else []
+    for words, names in (("Explains", rule.rule.explains), ("Explained by", causes)):
+        told += [f"{words} {', '.join(f'[{name}]({name}.md)' for name in names)}."] if names else []
+    return _section("In an incident", [f"- {line}" for line in told]) if told else []
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from quietburn.errors import ConfigError, UsageError
 from quietburn.resources import rule_files
+from quietburn.ruleset.explains import check_explains
 from quietburn.ruleset.model import About, EventRule, FindingText, Grade, Parameter, Rule, WindowRule
 from quietburn.tomlfile import read_toml
 from quietburn.wording import nearest, validation_problems
@@ -31,8 +32,10 @@ def load_rule(path: Path) -> Rule:
 
 
 def shipped_rules() -> tuple[Rule, ...]:
-    """Return the shipped rules, by id."""
-    return tuple(load_rule(path) for path in rule_files())
+    """Return the shipped rules, by id. Raises ConfigError as `load_rule` does, and for `explains` that can't hold."""
+    rules = tuple(load_rule(path) for path in rule_files())
+    check_explains(rules)
+    return rules
 
 
 def choose(rules: Iterable[Rule], only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Rule, ...]:

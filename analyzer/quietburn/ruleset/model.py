@@ -42,7 +42,7 @@ class About(_Frozen):
 
     `needs` are columns as users log them. Each group of `any_of` is met by one of its
     entries; an entry may join columns with `+`. `optional` are columns that it reads where they
-    are there.
+    are there. `explains` names the rules whose findings may be a consequence of this one's.
     """
 
     id: str = Field(pattern=r"^[a-z][a-z0-9-]{2,60}$")
@@ -57,6 +57,7 @@ class About(_Frozen):
     optional: tuple[str, ...] = ()
     subject: tuple[Literal["route", "backend"], ...]
     aliases: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
     known_gaps: tuple[str, ...] = ()
     false_positives: tuple[str, ...]
 
@@ -153,12 +154,14 @@ class FindingText(_Frozen):
     """What counts against the subject, and the sentences of a finding (Jinja over observed values).
 
     `evidence` is a predicate over `events` or the name of one of the rule's own events; an event
-    rule has none, its SELECT says it.
+    rule has none, its SELECT says it. `corroborated` is a Jinja expression over observed values: where
+    it is false the finding is possible, not likely.
     """
 
     evidence: str | None = None
     inference: str = Field(max_length=600)
     action: str = Field(max_length=600)
+    corroborated: str | None = None
     worst_by: str
     measure: str | None = None  # an expression over the evidence, reported as its median
     measure_name: str | None = None

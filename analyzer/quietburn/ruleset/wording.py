@@ -28,6 +28,14 @@ class Sentences:
         """Return what to do first."""
         return self._render("action", self._rule.finding.action, observed)
 
+    def corroborated(self, observed: Mapping[str, object]) -> bool:
+        """Whether what is observed has the signals that make the rule's cause likely; so it is where the rule asks for none."""
+        asked = self._rule.finding.corroborated
+        if asked is None:
+            return True
+        with running(self._rule, "finding.corroborated", "can't be computed"):
+            return bool(self._environment.compile_expression(asked, undefined_to_none=False)(**observed))
+
     def _render(self, key: str, template: str, observed: Mapping[str, object]) -> str:
         with running(self._rule, f"finding.{key}", "can't be rendered"):
             return self._environment.from_string(template).render(observed)[:MAX_SENTENCE]

@@ -1,0 +1,40 @@
+"""Which rules explain which: checked as one graph over all rule files, and followed to its ends."""
+
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from quietburn.errors import ConfigError
+from quietburn.ruleset.model import Rule
+from quietburn.wording import nearest
+
+Explained = Mapping[str, frozenset[str]]
+
+
+def check_explains(rules: Iterable[Rule]) -> None:
+    """Refuse an `explains` that names no rule, or leads back to its own rule. Raises ConfigError."""
+    explains = {rule.id: rule.rule.explains for rule in rules}
+    for rule_id, names in explains.items():
+        for name in names:
+            if name not in explains:
+                raise ConfigError(f"rule {rule_id}: explains names {name!r}, which is no rule{nearest(name, explains)}.")
+    _ordered(explains)
+
+
+def explained_by(rules: Iterable[Rule]) -> Explained:
+    """Return by rule all that it explains, directly or through another rule. Raises ConfigError where that goes in a circle."""
+    direct = {rule.id: rule.rule.explains for rule in rules}
+    found: dict[str, frozenset[str]] = {}
+    for rule_id in _ordered(direct):
+        names = direct.get(rule_id, ())
+        found[rule_id] = frozenset(names).union(*(found[name] for name in names))
+    return found
+
+
+def _ordered(explains: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return rules so that what is explained comes before what explains it."""
+    try:
+        return list(TopologicalSorter(explains).static_order())
+    except CycleError as problem:
+        circle = problem.args[1][::-1]
+        told = ", which explains ".join(circle)
+        raise ConfigError(f"rule {circle[0]}: explains goes in a circle: {told}. Take one of them out.") from None
