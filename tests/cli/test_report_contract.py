@@ -43,9 +43,16 @@ CONTRACT: dict[str, Any] = {
         },
     },
     "failure_domains": [{"domain": str, "attempts": int, "action": str}],
+    "incidents": [
+        {
+            "rule": str, "title": str, "severity": str, "window": {"start": str, "end": str}, "subjects": [{"route": str}],
+            "requests_not_served": int, "tokens": (*NUMBER, type(None)), "who": [{"client": str, "share": float}],
+            "findings": [int],
+        }
+    ],
     "findings": [
         {
-            "rule": str, "severity": str, "window": {"start": str, "end": str}, "subject": {"route": str},
+            "rule": str, "severity": str, "confidence": str, "window": {"start": str, "end": str}, "subject": {"route": str},
             "observed": {"late_2xx": NUMBER, "two_xx": NUMBER, "late_share": float, "p50_overrun_ms": NUMBER},
             "top": [{"client": str, "share": float, "tokens": (*NUMBER, type(None))}],
             "inference": str, "action": str, "count": int, "evidence": [{"file": str, "line": int}],
@@ -151,7 +158,7 @@ def test_the_text_report_puts_the_two_rates_before_any_finding(reports: dict[str
     assert lines[3] == "  Success rate     100.0 %   7 of 7 attempts answered 2xx (what a dashboard shows)"
     assert lines[4].startswith("  Usable rate       14.3 %   1 of 7 judged requests [")
     assert lines[5].strip() == "usable means on time, complete and non-empty; complete can't be told for 1 of them"
-    assert shown.index("Usable rate") < shown.index("Findings (") < shown.index("late-but-200")
+    assert shown.index("Usable rate") < shown.index("Incidents (") < shown.index("late-but-200")
     assert "\x1b" not in shown
     for label in ("observed    ", "inference   ", "action      ", "lines       "):
         assert f"         {label}" in shown

@@ -124,3 +124,20 @@ def test_a_night_names_nobody(night: Night) -> None:
     keys = {key for line in night.path.read_text(encoding="utf-8").splitlines() for key in json.loads(line)}
     assert "prefix_fp" in keys
     assert not keys & {"prompt", "prefix", "text", "content", "messages"}
+
+
+def test_the_demos_faults_are_incidents_with_their_causes(report: Report) -> None:
+    """A fault is one incident, whatever rules it sets off; its cause gives the title."""
+    hours = {
+        "probe-spend-share": "21:31", "late-but-200": "00:00", "cache-busting-prefix": "02:14", "stuck-worker": "04:00",
+        "truncated-as-success": "04:45", "empty-but-billed": "05:15", "replay-without-key": "05:30",
+    }
+    begun = {incident.rule: incident.window.start[11:16] for incident in report.incidents if incident.window.start[11:13] != "03"}
+    assert begun == hours
+    by_rule = {incident.rule: incident for incident in report.incidents if incident.window.start[11:13] != "03"}
+    stuck = [report.findings[place].rule for place in by_rule["stuck-worker"].findings]
+    assert sorted(stuck) == ["queue-over-budget", "queue-wait-past-deadline", "stuck-worker", "stuck-worker"]
+    assert stuck[0] == "stuck-worker"
+    # 31 of 32 left each of three crowds; ten streams broke off; eight answers were empty.
+    lost = [by_rule[rule].requests_not_served for rule in ("late-but-200", "truncated-as-success", "empty-but-billed")]
+    assert lost == [3 * 31, 10, 8]

@@ -59,6 +59,8 @@ def analyze(
     quarantine: Annotated[Path | None, typer.Option(help="Write each refused line's place and reason here.")] = None,
     show_raw: Annotated[bool, typer.Option("--show-raw", help="With the text of refused lines; it may hold prompts.")] = False,
     anonymize: Annotated[bool, typer.Option("--anonymize", help="Clients and tenants as stable pseudonyms.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Text: the two rates and a line an incident, no more.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Text: every finding, not only each incident's cause.")] = False,
     json_schema: Annotated[bool, typer.Option("--json-schema", help="Print the JSON Schema of the report and stop.")] = False,
     quiet: options.Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Say why a dialect was chosen; name 200 refused lines.")] = False,
@@ -72,6 +74,8 @@ def analyze(
     limit = parse_share(max_quarantined, "--max-quarantined")
     if show_raw and quarantine is None:
         raise UsageError("--show-raw: name the file for the refused lines with --quarantine FILE.")
+    if brief and full:
+        raise UsageError("--brief and --full: ask for opposites; leave one out.")
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
         only=only, skip=skip, config=options.configured(config, quiet=quiet), store=db, cpu=cpu, join=join,
@@ -91,7 +95,8 @@ def analyze(
             say(f"{file.path}: dialect {file.dialect}; {file.detected_because}")
     from quietburn.output import write_result
 
-    write_result(_rendered(report, output_format, output, verbose=verbose), output)
+    detail = "brief" if brief else "full" if full else "incidents"
+    write_result(_rendered(report, output_format, output, verbose=verbose, detail=detail), output)
     _exit_for(report, fail_on, limit, quiet=quiet)
 
 
@@ -111,20 +116,21 @@ def _analyzed(
         return analysis.report
 
 
-def _rendered(report: "Report", output_format: ReportFormat, output: Path | None, *, verbose: bool) -> str:
+def _rendered(report: "Report", output_format: ReportFormat, output: Path | None, *, verbose: bool, detail: str) -> str:
     if output_format is ReportFormat.JSON:
         from quietburn.report.printable import inert_json
 
         return inert_json(json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True, allow_nan=False)) + "\n"
     from rich.console import Console
 
-    from quietburn.report.text import render_text
+    from quietburn.report.text import Detail, render_text
 
     to_terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
     buffer = io.StringIO()
     width = Console().width if to_terminal else 100
     styled = to_terminal and not os.environ.get("NO_COLOR")  # without colour, bold and dim are escapes all the same
-    render_text(report, Console(file=buffer, width=width, force_terminal=styled, legacy_windows=False), verbose=verbose)
+    console = Console(file=buffer, width=width, force_terminal=styled, legacy_windows=False)
+    render_text(report, console, verbose=verbose, detail=Detail(detail))
     return buffer.getvalue()
 
 

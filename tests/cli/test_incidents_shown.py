@@ -1,0 +1,61 @@
+"""The text report is a list of incidents, then each with its cause; `--brief` stops early, `--full` prints every finding."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.program import T0, call, run, run_all, write
+
+
+def late(second: float, minute: int = 0, **fields: Any) -> dict[str, Any]:
+    return call(second, **{"ts": T0 + 60 * minute + second, "latency_ms": 9_000, "client": "app-1"} | fields)
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> Path:
+    """Twenty late answers of twenty: a page, and the outage that the success rate hides."""
+    return write(tmp_path / "night.jsonl", [late(i, request_id=f"r{i}") for i in range(20)])
+
+
+def test_an_incident_is_a_line_and_its_cause_is_told_with_what_followed(tmp_path: Path, night: Path) -> None:
+    normal, brief, full = run_all(tmp_path, [["analyze", night.name, *flags] for flags in ([], ["--brief"], ["--full"])])
+    line = "  02:14\u201302:15  PAGE    Answers arrive as 200 after the caller's deadline \u00b7 complete \u00b7 20 requests"
+    for done in (normal, brief, full):
+        assert (done.status, done.err) == (0, "")
+        assert next(shown for shown in done.out.splitlines() if shown.startswith("  02:14")).startswith(line)
+    assert "  PAGE   late-but-200  route complete  2026-09-08T02:14:00Z to 2026-09-08T02:15:00Z\n" in normal.out
+    assert "page success-hides-outage: The success rate is fine and callers get nothing usable\n" in normal.out
+    assert "  PAGE   success-hides-outage" not in normal.out
+    assert "  PAGE   success-hides-outage  route complete" in full.out
+    assert "  Findings (" in full.out
+    assert len(brief.out.splitlines()) < 14
+    assert "inference" not in brief.out
+
+
+def test_brief_and_full_together_are_refused(tmp_path: Path, night: Path) -> None:
+    done = run(tmp_path, "analyze", night.name, "--brief", "--full")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "quietburn: --brief and --full: ask for opposites; leave one out.\n"
+
+
+def test_a_quiet_night_fits_a_screen_of_24_lines(tmp_path: Path) -> None:
+    write(tmp_path / "quiet.jsonl", [call(7 * i, request_id=f"r{i}") for i in range(60)])
+    done = run(tmp_path, "analyze", "quiet.jsonl")
+    assert "  No contradiction found by " in done.out
+    assert len(done.out.splitlines()) <= 24
+
+
+def test_the_rates_come_again_at_the_end_of_a_long_report_only(tmp_path: Path, night: Path) -> None:
+    write(tmp_path / "one.jsonl", [call(7 * i, request_id=f"r{i}") for i in range(60)])
+    full, short = run_all(tmp_path, [["analyze", night.name, "--full"], ["analyze", "one.jsonl"]])
+    assert len(full.out.splitlines()) > 48
+    assert full.out.count("  Usable rate ") == 2
+    assert "  Usable rate " in "\n".join(full.out.splitlines()[-6:])
+    assert short.out.count("  Usable rate ") == 1
+
+
+def test_days_are_named_where_a_report_is_longer_than_one(tmp_path: Path) -> None:
+    events = [call(0, request_id="first"), *(late(i, minute=2 * 24 * 60, request_id=f"r{i}") for i in range(20))]
+    write(tmp_path / "days.jsonl", events)
+    done = run(tmp_path, "analyze", "days.jsonl", "--brief")
+    assert "  2026-09-10 02:14\u201302:15  PAGE " in done.out
