@@ -1,8 +1,7 @@
 """Small ledgers for tests: written, read to events, or analyzed."""
 
-import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,12 +14,11 @@ from quietburn.analysis import Request, analyze
 from quietburn.config import Config
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.settings import Settings
-from quietburn.ledger import blocks, detect
+from quietburn.ledger import lines, parse
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.inputs import LedgerFile
 from quietburn.ledger.mapping import Mapping, shipped_mappings
 from quietburn.ledger.repeats import COUNTED_LINES
-from quietburn.ledger.schema import Source
 from quietburn.report.model import Report
 
 _shipped = cache(shipped_mappings)
@@ -61,17 +59,16 @@ def read(path: Path, *, zone: str | None = None, threads: int = 2, known: tuple[
 
 @contextmanager
 def reading_way(way: str) -> Iterator[None]:
-    """Read as it comes, every line by itself, or in blocks of about one line: one of WAYS."""
+    """Read as it comes, every line by the exact parser, or in blocks of about one line: one of WAYS."""
     with pytest.MonkeyPatch.context() as patch:
-        if way == "careful":
-            found: Callable[[tuple[Mapping, ...]], Source] = detect._source
-            patch.setattr(detect, "_source", lambda mappings: dataclasses.replace(found(mappings), careful_only=True))
+        if way == "by the exact parser":
+            patch.setattr(parse, "pair_counts", lambda texts: [-1] * len(texts))
         elif way == "tiny blocks":
-            patch.setattr(blocks, "BLOCK_BYTES", 300)
+            patch.setattr(lines, "BLOCK_BYTES", 300)
         yield
 
 
-WAYS = ("as it comes", "careful", "tiny blocks")
+WAYS = ("as it comes", "by the exact parser", "tiny blocks")
 
 
 def conserved(counts: FileCounts) -> bool:

@@ -1,6 +1,5 @@
 """What holds of any ledger, tried on generated ones."""
 
-import dataclasses
 import json
 import random
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from tests.ledgers import T0, Reading, conserved, jsonl, read
 
 from quietburn.analysis import Request, analyze
 from quietburn.errors import QuietburnError
-from quietburn.ledger import blocks, detect
+from quietburn.ledger import lines, parse
 from quietburn.report.model import Report
 
 Event = dict[str, Any]
@@ -93,36 +92,35 @@ def test_any_bytes_are_a_report_or_one_clear_error(parts: list[bytes], between: 
             assert "\n" not in str(problem)
             return
     assert accounted(report)
-    assert report.ledger.lines == text.removeprefix(b"\xef\xbb\xbf").count(b"\n") + (not text.endswith(b"\n"))
+    assert report.ledger.physical_lines == text.removeprefix(b"\xef\xbb\xbf").count(b"\n") + (not text.endswith(b"\n"))
     assert report.ledger.quarantined == len(report.quarantine)
     json.dumps(report.model_dump(mode="json"), allow_nan=False)
 
 
 def both_ways(text: bytes) -> tuple[Reading, Reading]:
-    """Read in small blocks the fast way, and as one block line by line."""
-    found = detect._source
+    """Read in small blocks as it comes, and as one block by the exact parser."""
     with written(text) as (path,):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(blocks, "BLOCK_BYTES", 1500)
-            fast = read(path)
+            patch.setattr(lines, "BLOCK_BYTES", 1500)
+            usual = read(path)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(detect, "_source", lambda mappings: dataclasses.replace(found(mappings), careful_only=True))
-            careful = read(path)
-    return fast, careful
+            patch.setattr(parse, "pair_counts", lambda texts: [-1] * len(texts))
+            exact = read(path)
+    return usual, exact
 
 
 @bounded(40)
 @given(CHANGES)
 @example([("insert", 200, b"}{", 0), ("insert", 500, b"}\n{", 0), ("insert", 900, b"}\0{", 0)])
-def test_a_damaged_ledger_reads_the_same_the_fast_and_the_careful_way(changes: list[tuple[str, int, bytes, int]]) -> None:
+def test_a_damaged_ledger_reads_the_same_by_engine_and_exact_parser(changes: list[tuple[str, int, bytes, int]]) -> None:
     # The tail keeps the ledger recognizable, whatever became of the rest.
     text = changed(CLEAN, changes) + b"\n" + clean(100) + b"\n"
-    fast, careful = both_ways(text)
-    assert fast.quarantine == careful.quarantine
-    assert fast.events == careful.events
-    assert fast.invalid == careful.invalid
-    assert fast.counts == careful.counts
-    assert conserved(fast.counts)
+    usual, exact = both_ways(text)
+    assert usual.quarantine == exact.quarantine
+    assert usual.events == exact.events
+    assert usual.invalid == exact.invalid
+    assert usual.counts == exact.counts
+    assert conserved(usual.counts)
 
 
 KEYS = st.sampled_from([
@@ -143,18 +141,18 @@ LINES = st.lists(st.lists(st.tuples(KEYS, VALUES), max_size=7), min_size=1, max_
 
 @bounded(18)
 @given(LINES, LINES)
-def test_lines_of_any_values_read_the_same_the_fast_and_the_careful_way(
+def test_lines_of_any_values_read_the_same_by_the_engine_and_by_the_exact_parser(
     first: list[list[tuple[str, str]]], second: list[list[tuple[str, str]]]
 ) -> None:
     def written_out(lines: list[list[tuple[str, str]]]) -> bytes:
         return b"".join(("{" + ", ".join(f'"{key}": {value}' for key, value in line) + "}\n").encode() for line in lines)
 
-    fast, careful = both_ways(CLEAN + written_out(first) + CLEAN.replace(b'"r', b'"s') + written_out(second))
-    assert fast.quarantine == careful.quarantine
-    assert fast.events == careful.events
-    assert fast.invalid == careful.invalid
-    assert fast.counts == careful.counts
-    assert conserved(fast.counts)
+    usual, exact = both_ways(CLEAN + written_out(first) + CLEAN.replace(b'"r', b'"s') + written_out(second))
+    assert usual.quarantine == exact.quarantine
+    assert usual.events == exact.events
+    assert usual.invalid == exact.invalid
+    assert usual.counts == exact.counts
+    assert conserved(usual.counts)
 
 
 def night(seed: int) -> list[Event]:
@@ -228,7 +226,7 @@ def test_a_probe_more_changes_no_rate_of_requests(seed: int) -> None:
 def test_the_number_of_threads_changes_nothing_in_the_report(seed: int, changes: list[tuple[str, int, bytes, int]]) -> None:
     text = jsonl(night(seed)) + changed(CLEAN, changes) + b"\n"
     with written(text) as (path,), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_BYTES", 2000)
+        patch.setattr(lines, "BLOCK_BYTES", 2000)
         reports = [analyze([str(path)], Request(threads=threads)).model_dump(mode="json") for threads in (1, 2, 5)]
     assert reports[1] == reports[0]
     assert reports[2] == reports[0]

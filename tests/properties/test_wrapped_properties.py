@@ -12,7 +12,7 @@ from tests.wrapping import WRAPS, cri, docker, wrapped
 
 from quietburn.analysis import Request, analyze
 from quietburn.errors import QuietburnError
-from quietburn.ledger import blocks, unwrapping
+from quietburn.ledger import lines
 
 RECORDS = [clean(number) for number in range(12)]
 ENOUGH = 40  # records behind what is tried, so that the wrapper is recognized whatever became of the rest
@@ -23,15 +23,12 @@ def tail(wrap: str) -> bytes:
 
 
 def ways(text: bytes) -> list[Reading]:
-    """Read as it comes, in small blocks, and with every line unwrapped by itself."""
+    """Read as it comes, and in small blocks."""
     found = []
     with written(text) as (path,):
         found.append(read(path))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(blocks, "BLOCK_BYTES", 1500)
-            found.append(read(path))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(unwrapping, "_unwrap_at_once", lambda _block, _wrapper: None)
+            patch.setattr(lines, "BLOCK_BYTES", 1500)
             found.append(read(path))
     return found
 

@@ -41,13 +41,13 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str | None]] = {
 
 
 def both_ways(lines: list[bytes], end: bytes, folder: Path) -> Reading:
-    """Read lines as they come and one by one; return what both make of them."""
+    """Read lines as they come and by the exact parser; return what both make of them."""
     path = folder / "ledger.jsonl"
     path.write_bytes(end.join(lines) + end)
-    with reading_way("careful"):
-        careful = read(path)
+    with reading_way("by the exact parser"):
+        exact = read(path)
     found = read(path)
-    assert found == careful
+    assert found == exact
     assert conserved(found.counts)
     return found
 
@@ -93,7 +93,7 @@ def test_a_key_that_nobody_knows_may_hold_what_it_will(first: str, then: str, la
     '"answer": "yes"', '"retry_after_ms": 100',
 ])  # fmt: skip
 def test_a_line_is_the_same_again_whatever_stands_around_it(more: str, tmp_path: Path) -> None:
-    # Leading NULs send lines the careful way: what they hold stands in columns of their own.
+    # Leading NULs send lines to the exact parser.
     lines = [good(number) for number in range(60)]
     lines += [b"\0" + good(60, f", {more}"), b"\0" + good(7), good(8)]
     found = both_ways(lines, b"\n", tmp_path)

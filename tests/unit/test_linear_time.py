@@ -14,7 +14,7 @@ import pytest
 from tests.ledgers import T0, read
 
 import quietburn
-from quietburn.ledger.careful import NumberText
+from quietburn.ledger.exact import NumberText
 from quietburn.ledger.transforms import TRANSFORMS
 
 MEGABYTE = 1 << 20
@@ -87,7 +87,7 @@ def test_the_patterns_of_all_modules_are_found() -> None:
     sources = "".join(PATTERNS)
     assert len(PATTERNS) > 20
     assert "Wed|Thu" in sources  # in a tuple of fingerprint.py
-    assert r"[\\[\\]{}]" in sources  # inline in careful.py
+    assert r"[\\[\\]{}]" in sources  # inline in exact.py
 
 
 @pytest.mark.parametrize("name", sorted(PATTERNS))

@@ -503,7 +503,7 @@ def test_a_key_that_changes_its_type_midway_keeps_every_value(way: str, tmp_path
     assert (reading.counts.coerced, reading.counts.quarantined) == (600, 0)
 
 
-@pytest.mark.parametrize("way", ["as it comes", "careful"])
+@pytest.mark.parametrize("way", ["as it comes", "by the exact parser"])
 @pytest.mark.parametrize(("size", "end"), [(16 * MIB + 1, b"\n"), (18 * MIB, b"\r\n"), (33 * MIB, b"\n")])
 def test_lines_over_16_mib_are_refused_one_by_one_and_cost_no_other(size: int, end: bytes, way: str, tmp_path: Path) -> None:
     start, finish = OPEN + b', "zz": "', b'"}'

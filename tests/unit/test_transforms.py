@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietburn.ledger.careful import NumberText, Pairs
+from quietburn.ledger.exact import NumberText, Pairs
 from quietburn.ledger.transforms import TRANSFORMS
 
 N = NumberText

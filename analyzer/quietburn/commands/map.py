@@ -54,9 +54,9 @@ def map_command(
 def _sampled(ledger: str) -> tuple[str, list[bytes], list[dict[str, Any]]]:
     """Return a ledger's label, lines from across it as they stand there, and the records that they hold."""
     from quietburn.ledger.detect import parsed_sample, sampled
+    from quietburn.ledger.framing.formats import wrapper_of
+    from quietburn.ledger.framing.framed import sample_payloads
     from quietburn.ledger.inputs import find_ledgers
-    from quietburn.ledger.unwrapping import sample_payloads
-    from quietburn.ledger.wrappers import wrapper_of
 
     (first, *others) = find_ledgers([ledger])
     if others:

@@ -107,7 +107,7 @@ class DuckEngine:
 
     def load(self, ledgers: list[LedgerFile], progress: Callable[[int], None] | None = None) -> None:
         """Load ledgers, each as a whole; without any, take what the store holds."""
-        by_id = {self.loader.load(ledger, progress).file_id: ledger for ledger in ledgers}
+        by_id = self.loader.load_all(ledgers, progress)
         if not ledgers:
             self.loader.restore()
         counting = frozenset(name for name, mapping in self.loader.mappings.items() if mapping.dialect.sdk_attempts)

@@ -1,13 +1,11 @@
 """One SQL statement from raw tables to events: units, translations, and what is not a value.
 
-Whatever way a line was read, its values become columns here and nowhere else. Each value that
-is refused adds a predicate to the checks, so that nothing turns NULL uncounted.
+Values become columns here and nowhere else. Each value that is refused adds a predicate to the
+checks, so that nothing turns NULL uncounted.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import pyarrow as pa
 
 from quietburn.ledger.classes import PROBE_AGENTS, traffic_class
 from quietburn.ledger.events import BY_NAME, SETTLED_AS, UNSETTLED, Kind
@@ -21,12 +19,11 @@ from quietburn.ledger.fields import (
     translated_value,
 )
 from quietburn.ledger.mapping import Alternative, Mapping, scale
-from quietburn.ledger.proofs import AddsUp, NoneInvented, NoPlaceholder, NotGreater, OneIsWhole, Proof, TimesInOrder
-from quietburn.ledger.rawcolumns import ITEM, LINE_CHECK, RawColumns, RawKind, raw_name
+from quietburn.ledger.rawcolumns import ITEM, LINE_CHECK, RawColumns, RawKind
 from quietburn.ledger.reasons import FieldFault, LineFault
 from quietburn.ledger.recognise import holds_text
 from quietburn.ledger.sql import any_of, literal, quote
-from quietburn.ledger.times import TimeUnit, only_numbers, seconds_proof, time_checks, time_us
+from quietburn.ledger.times import TimeUnit, time_checks, time_us
 
 
 @dataclass
@@ -36,14 +33,9 @@ class Conversion:
     `columns` names what the events select yields; `field_faults` are (column, code, predicate);
     `line_faults` (code, predicate); predicates and select speak of the columns of a raw table as
     `staged` gives it.
-
-    `proofs` hold for a raw table in which nothing can be refused or coerced and every time is in
-    seconds; then `trusting`, built without checks, gives the same events for less. None where
-    nothing would prove that.
     """
 
     staged: Callable[[str], str]
-    clocks: list[str] = field(default_factory=list)  # keys whose times a trusted table has in microseconds
     columns: list[str] = field(default_factory=list)
     inner: str = ""
     outer: str = ""
@@ -53,31 +45,10 @@ class Conversion:
     naive_times: list[str] = field(default_factory=list)
     time_units: dict[TimeUnit, str] = field(default_factory=dict)
     invented: str = "FALSE"  # the line's attempt failed and reports 0 ms: what it says of its work is made up
-    proofs: list[Proof] | None = field(default_factory=list)
-    trusting: "Conversion | None" = None
-
-    def prove(self, *proofs: Proof | None) -> None:
-        """Add what must hold of a whole table for it to be clean; None: nothing proves that."""
-        wanted = [proof for proof in proofs if proof is not None]
-        self.proofs = None if self.proofs is None or len(wanted) < len(proofs) else self.proofs + wanted
-
-    def is_clean(self, table: pa.Table) -> bool:
-        """Whether nothing in a raw table can be refused or coerced."""
-        return self.proofs is not None and all(proof.holds(table) for proof in self.proofs)
 
     def select_from(self, source: str) -> str:
         """Return the statement over a staged raw table or subquery."""
         return f"SELECT {self.outer} FROM (SELECT {self.inner} FROM {source})"
-
-
-def recognition_proof(mapping: Mapping, raw_columns: list[str]) -> list[Proof] | None:
-    """Return what shows that each line of a raw table is of the dialect; None where that takes a look at each."""
-    keys = RawColumns(raw_columns)
-    wanted = mapping.recognise
-    if mapping.requests.keys or wanted.values or any(keys.kinds(key) for key in (*wanted.none, *wanted.not_values)):
-        return None
-    groups = [wanted.all[i : i + 1] for i in range(len(wanted.all))] + ([wanted.any] if wanted.any else [])
-    return [OneIsWhole(tuple(raw_name(kind, key) for key in group for kind in keys.kinds(key))) for group in groups]
 
 
 def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conversion:
@@ -85,15 +56,9 @@ def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conv
 
     `zone` is the time zone of times that name none (None: UTC is assumed).
     """
-    result = _build(mapping, RawColumns(raw_columns), zone)
-    if result.proofs is not None:
-        result.trusting = _build(mapping, RawColumns(raw_columns, trusted=True), zone)
-    return result
-
-
-def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
+    keys = RawColumns(raw_columns)
     values: dict[str, Value] = {}
-    result = Conversion(keys.staged, keys.clocks)
+    result = Conversion(keys.staged)
     # The end first: a date until which to wait is counted from it.
     for name, ways in sorted(mapping.by_stored_name.items(), key=lambda item: item[0] != "ts_us"):
         value = _column(name, ways, keys, zone, result)
@@ -110,9 +75,7 @@ def _build(mapping: Mapping, keys: RawColumns, zone: str | None) -> Conversion:
         result.line_faults += checks.faults
         result.naive_times += checks.naive
         result.time_units = {unit: any_of(predicates) for unit, predicates in checks.units.items()}
-        result.prove(checks.proof)
     _finish(values, keys, result, mapping)
-    result.prove(*(NoPlaceholder(key) for key in sorted(keys.plain_texts)))
     return result
 
 
@@ -125,7 +88,6 @@ def _column(name: str, ways: tuple[Alternative, ...], keys: RawColumns, zone: st
         for value in _way(name, kind, way, keys, zone):
             if value.present == "FALSE":
                 continue
-            result.prove(*([None] if value.proof is None else value.proof))
             guard = "".join(f" AND NOT {before}" for before in taken)
             for code, predicate in value.faults:
                 result.field_faults.append((SETTLED_AS.get(name, name), code, f"{value.present}{guard} AND {predicate}"))
@@ -174,7 +136,6 @@ def _way(name: str, kind: Kind, way: Alternative, keys: RawColumns, zone: str | 
             value = _convert(name, kind, way, key, keys, zone)
             if way.absent or way.weak:
                 value.present = f"({value.present} AND NOT {holds_text(keys.text(key), (*way.absent, *way.weak))})"
-                value.proof = None
             if condition:
                 value.present = f"({value.present} AND {condition})"
             value.is_null_if_absent &= not condition and not way.only and not way.absent and not way.weak
@@ -204,9 +165,7 @@ def _convert(name: str, kind: Kind, way: Alternative, key: str, keys: RawColumns
         read = time_us(key, keys, zone)
         # A line whose end can't be placed is refused whole; a start alone costs the start.
         faults = [(FieldFault.NOT_A_TIME, f"({read}) IS NULL")] if name == "started_us" else []
-        if not only_numbers(key, keys):
-            return Value(read, f"({present}{empty})", faults, proof=None)
-        return Value(read, present, faults, proof=[seconds_proof(key)], time=key)
+        return Value(read, f"({present}{empty})", faults)
     return numeric_value(name, kind, key, keys, present, scale(name, way))
 
 
@@ -227,7 +186,7 @@ def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion, mapp
     """Wrap the columns: invented zeros, parts over wholes, and the two ends of an attempt."""
     have = {name: quote("v_" + name) for name in values}
     final = dict(have)
-    _inventions(values, final, keys, result)
+    _inventions(values, final, result)
     _parts_and_wholes(values, final, result)
     _ends(values, final, have, result)
     if "traffic" in final or "user_agent" in final:
@@ -239,7 +198,7 @@ def _finish(values: dict[str, Value], keys: RawColumns, result: Conversion, mapp
     result.outer = ", ".join([*kept, *(f"{sql} AS {quote(name)}" for name, sql in final.items())])
 
 
-def _inventions(values: dict[str, Value], final: dict[str, str], keys: RawColumns, result: Conversion) -> None:
+def _inventions(values: dict[str, Value], final: dict[str, str], result: Conversion) -> None:
     """Make unknown what a failed attempt that reports 0 ms says of its usage and timings."""
     measured = [values[name] for name in _MEASURED if name in values]
     if not measured:
@@ -248,12 +207,7 @@ def _inventions(values: dict[str, Value], final: dict[str, str], keys: RawColumn
     answered = f"({status.sql}) BETWEEN 200 AND 299" if status else "FALSE"
     zeros = " OR ".join(f"({value.sql}) = 0" for value in measured)
     result.invented = f"(COALESCE({answered}, FALSE) IS FALSE AND COALESCE({zeros}, FALSE))"
-    plain = [value.number for value in (*measured, *([status] if status else [])) if value.number is not None]
-    if len(plain) == len(measured) + (status is not None):
-        result.prove(NoneInvented(status.number if status else None, tuple(plain[: len(measured)])))
-    else:
-        result.prove(None)
-    for name in (*_USAGE, *_TIMINGS) if not keys.trusted else ():
+    for name in (*_USAGE, *_TIMINGS):
         if name in final:
             final[name] = f"CASE WHEN NOT invented THEN {final[name]} END"
 
@@ -266,14 +220,12 @@ def _parts_and_wholes(values: dict[str, Value], final: dict[str, str], result: C
             apart = _CACHED_APART if part == "cached_tokens" and set(_TOTAL) <= set(final) else "FALSE"
             more = f"{{{part}}} > {{{whole}}} AND NOT COALESCE({apart}, FALSE)"
             result.field_faults.append((part, FieldFault.MORE_THAN_WHOLE, more.format_map(read)))
-            result.prove(_of_numbers(NotGreater, values[part], values[whole]))
             final[part] = f"CASE WHEN NOT COALESCE({more.format_map(made)}, FALSE) THEN {final[part]} END"
     if set(_TOTAL) <= set(final):
         # It stays as it came: the view knows that such a line's tokens are unknown.
         apart = _CACHED_APART if "cached_tokens" in final else "FALSE"
         predicate = (_CONTRADICTS + f" AND NOT COALESCE({apart}, FALSE)").format_map(read)
         result.field_faults.append(("actual_tokens", FieldFault.TOTAL_CONTRADICTS_PARTS, predicate))
-        result.prove(_of_numbers(AddsUp, *(values[name] for name in _TOTAL)))
 
 
 _TOTAL = ("actual_tokens", "prompt_tokens", "completion_tokens")
@@ -283,12 +235,6 @@ _CONTRADICTS = (
 )
 # Some count cached tokens beside those of the prompt: then the total has them too.
 _CACHED_APART = "{cached_tokens} > 0 AND {actual_tokens} = {prompt_tokens} + {cached_tokens} + {completion_tokens}"
-
-
-def _of_numbers(make: Callable[..., Proof], *values: Value) -> Proof | None:
-    """Return a proof over columns that are plain numbers each; None where one is more than that."""
-    scaled = [value.number for value in values if value.number is not None]
-    return make(*scaled) if len(scaled) == len(values) else None
 
 
 def _ends(values: dict[str, Value], final: dict[str, str], have: dict[str, str], result: Conversion) -> None:
@@ -304,7 +250,6 @@ def _ends(values: dict[str, Value], final: dict[str, str], have: dict[str, str],
         first, second = values["started_us"], values["ts_us"]
         predicate = f"({second.sql}) < ({first.sql})"
         result.field_faults.append(("latency_ms", FieldFault.ENDS_BEFORE_START, predicate))
-        result.prove(TimesInOrder(first.time, second.time) if first.time and second.time else None)
         both = f"{end} IS NOT NULL AND {start} IS NOT NULL"
         latency = f"CASE WHEN {both} THEN CASE WHEN {end} >= {start} THEN ({end} - {start}) / 1000.0 END ELSE {latency} END"
         final["latency_ms"] = latency

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from quietburn.ledger.raw import UnknownKeys
+from quietburn.ledger.unknown import UnknownKeys
 
 
 @dataclass
@@ -18,7 +18,8 @@ class FileCounts:
     wrapper: str = ""
     dialects: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()  # that its lines have, with something in them or not
-    lines: int = 0
+    lines: int = 0  # records, in a document
+    physical_lines: int = 0
     events: int = 0
     joined: int = 0  # further lines of events that were written in parts
     not_a_request: int = 0

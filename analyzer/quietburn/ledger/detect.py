@@ -5,31 +5,35 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from quietburn.errors import InputError
-from quietburn.ledger.blocks import MAX_LINE_BYTES, Line
-from quietburn.ledger.careful import NumberText, Refused, parse_line, resolve
+from quietburn.ledger.exact import Members, Refused, parse_line, resolve
+from quietburn.ledger.framing.documents import sample_records
+from quietburn.ledger.framing.formats import Wrapper, wrapper_of
+from quietburn.ledger.framing.framed import sample_payloads
 from quietburn.ledger.inputs import LedgerFile, opened
+from quietburn.ledger.lines import MAX_LINE_BYTES, Line
 from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.rawcolumns import RawKind
+from quietburn.ledger.packed import read_embedded
 from quietburn.ledger.recognise import missing
-from quietburn.ledger.records import read_embedded
-from quietburn.ledger.schema import FastSchema, Source, number_kind
-from quietburn.ledger.unwrapping import sample_payloads
-from quietburn.ledger.wrappers import Wrapper, wrapper_of
+from quietburn.ledger.sources import Source, source_of
 
 _HEAD_BYTES = 1 << 20
 _SPOTS = 8
 _SPOT_BYTES = 64 << 10
 _LINES_A_SPOT = 50
+_MOST_SAMPLED = 600  # records of a document
 _MINORITY = 0.1  # a second dialect counts from this share of the sample on
 
-Members = dict[str, Any]
 
 
 class EmptyLedgerError(InputError):
     """A ledger without a byte."""
+
+
+class NoLedgerError(InputError):
+    """A file that holds no ledger."""
 
 
 @dataclass
@@ -42,34 +46,12 @@ class Detection:
     why: str
     sample: list[Members] = field(default_factory=list, repr=False)
     wrapper: Wrapper | None = None
+    is_document: bool = False  # its records are not lines
 
     def logged_keys(self) -> set[str]:
         """Return the keys of the sampled lines, empty ones too, that a dialect reads or can have pasted."""
         wanted = frozenset[str]().union(*(mapping.source_keys for mapping in self.mappings))
         return {key for members in self.sample for key in members if key in wanted}
-
-    def fast_schema(self) -> FastSchema:
-        """Return a schema for the fast way, learnt from the sample: each key as it is mostly written."""
-        schema = FastSchema(self.source)
-        seen: dict[str, Counter[RawKind]] = {}
-        for members in self.sample:
-            for key, value in members.items():
-                kind = _fast_kind(value, self.source.roles.get(key))
-                if kind is not None:
-                    seen.setdefault(key, Counter())[kind] += 1
-        for key, kinds in seen.items():
-            schema.learn(key, kinds.most_common(1)[0][0])
-        return schema
-
-
-def _fast_kind(value: object, roles: frozenset[Any] | None) -> RawKind | None:
-    if roles is None:
-        return None
-    if isinstance(value, NumberText):
-        return number_kind(roles)
-    if isinstance(value, str):
-        return RawKind.STRING
-    return RawKind.FLAG if isinstance(value, bool) else None
 
 
 class Rejoined(io.RawIOBase):
@@ -146,32 +128,47 @@ def _spots(ledger: LedgerFile) -> list[bytes]:
     return found
 
 
-def detect(ledger: LedgerFile, lines: list[bytes], known: tuple[Mapping, ...], *, forced: Mapping | None) -> Detection:
-    """Return the dialects of a file from sampled lines.
+def detect(
+    ledger: LedgerFile, found: "Sampled", known: tuple[Mapping, ...], *, forced: Mapping | None
+) -> Detection:
+    """Return the dialects of a file from what was sampled of it.
 
-    Raises InputError when no line is a JSON object, or when no dialect fits: then with the
+    Raises NoLedgerError when it holds no JSON object, or when no dialect fits: then with the
     nearest dialect and what it missed.
     """
+    lines = found.lines
     wrapper = wrapper_of(lines)
     sample = parsed_sample(lines if wrapper is None else sample_payloads(lines, wrapper))
-    wrapped = f"its lines are wrapped {wrapper.words}; " if wrapper else ""
+    records = [] if wrapper else _records_of_document(lines, sample, found.head)
+    sample, is_document = records or sample, bool(records)
+    told = f"its lines are wrapped {wrapper.words}; " if wrapper else "it is a JSON document; " if is_document else ""
     if not sample:
-        carried = f", nor is what they carry ({wrapped.removesuffix('; ')})" if wrapped else ""
-        raise InputError(
+        carried = f", nor is what they carry ({told.removesuffix('; ')})" if told else ""
+        raise NoLedgerError(
             f"{ledger.label}: none of the lines sampled across it is a JSON object{carried}; a ledger is JSON, one object a line."
             + (" It looks like CSV: write each row as a JSON object, and name its fields with --map." if _is_csv(lines) else "")
         )
     if forced is not None:
-        return Detection((forced,), _source((forced,)), forced.dialect.name, f"{wrapped}it was asked for", sample, wrapper)
+        why = f"{told}it was asked for"
+        return Detection((forced,), source_of((forced,)), forced.dialect.name, why, sample, wrapper, is_document)
     fits = Counter(name for members in sample if (name := first_fit(members, known)))
     if not fits:
-        raise InputError(f"{ledger.label}: {_nearest(sample, known)}")
+        raise NoLedgerError(f"{ledger.label}: {_nearest(sample, known)}")
     signed = {mapping.dialect.name for mapping in known if mapping.recognise.is_signature}
     chosen = {name for name, count in fits.items() if name in signed or count >= _MINORITY * fits.total()}
     mappings = tuple(m for m in known if m.dialect.name in chosen)
     main = fits.most_common(1)[0][0]
     why = ", ".join(f"{count} of {len(sample)} sampled lines fit {name}" for name, count in fits.most_common())
-    return Detection(mappings, _source(mappings), main, wrapped + why, sample, wrapper)
+    return Detection(mappings, source_of(mappings), main, told + why, sample, wrapper, is_document)
+
+
+def _records_of_document(lines: list[bytes], sample: list[Members], head: bytes) -> list[Members]:
+    """Return the records at a file's beginning where it is a document; none where most of its lines are records themselves."""
+    told = sum(1 for line in lines if line.strip())
+    if 2 * len(sample) >= told > 0:
+        return []
+    records = parsed_sample(sample_records(head)[:_MOST_SAMPLED])
+    return records if len(records) > len(sample) else []
 
 
 def first_fit(members: Members, known: tuple[Mapping, ...]) -> str | None:
@@ -214,22 +211,4 @@ def _nearest(sample: list[Members], known: tuple[Mapping, ...]) -> str:
     return (
         f"no known dialect fits its lines. Nearest is {mapping.dialect.name!r}, which misses "
         f"{' and '.join(missed)}. Name its fields in a mapping file and pass it with --map."
-    )
-
-
-def _source(mappings: tuple[Mapping, ...]) -> Source:
-    roles: dict[str, frozenset[Any]] = {}
-    private: dict[str, tuple[str, ...]] = {}
-    for mapping in mappings:
-        for key, kinds in mapping.roles.items():
-            roles[key] = roles.get(key, frozenset()) | kinds
-        for name, keys in mapping.private_sources.items():
-            private[name] = tuple(dict.fromkeys((*private.get(name, ()), *keys)))
-    ignored = frozenset(key for mapping in mappings for key in mapping.ignored)
-    return Source(
-        roles, private, ignored, any(mapping.needs_careful_way for mapping in mappings),
-        derived={key: made for mapping in mappings for key, made in mapping.derived.items()},
-        embedded=frozenset(key for mapping in mappings for key in mapping.dialect.embedded),
-        events=tuple((mapping.events, mapping.recognise.keys) for mapping in mappings if mapping.events),
-        asked=frozenset(key for mapping in mappings for key in mapping.asked),
     )

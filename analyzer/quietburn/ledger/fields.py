@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from quietburn.ledger.classes import agent_class
 from quietburn.ledger.events import BY_NAME, NO_ERROR, SETTLED_AS, Kind
-from quietburn.ledger.proofs import Proof, Scaled, Within
 from quietburn.ledger.rawcolumns import RawColumns, RawKind
 from quietburn.ledger.reasons import FieldFault
 from quietburn.ledger.sql import Scalar, coalesce, literal
@@ -20,9 +19,6 @@ class Value:
     present: str
     faults: list[tuple[FieldFault, str]] = field(default_factory=list)
     coerced: list[str] = field(default_factory=list)
-    proof: list[Proof] | None = field(default_factory=list)  # None: nothing shows that there is no fault
-    number: Scaled | None = None  # the column is these numbers and nothing else
-    time: str | None = None  # the column is the times of this key and nothing else
     is_null_if_absent: bool = False  # and only then: the next way gets its turn where this one is NULL
 
 
@@ -58,7 +54,7 @@ def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:
     if not other:
         # A placeholder is as good as nothing: the next way to the column gets its turn.
         return Value(text, f"({text} IS NOT NULL AND {present})", is_null_if_absent=True)
-    return Value(text, present, [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")], proof=None)
+    return Value(text, present, [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")])
 
 
 # Columns of which only the kind is kept: their free text may quote a prompt.
@@ -75,7 +71,7 @@ def _error(text: str, written: str, present: str, other: str | None) -> Value:
         cases = f"WHEN {other} THEN 'unspecified' {cases}"
     said = f"({text} IS NOT NULL OR {other})" if other else f"{text} IS NOT NULL"
     # A placeholder is as good as nothing here too.
-    return Value(f"CASE {cases} ELSE {text} END", f"({said} AND {present})", proof=None if other else [])
+    return Value(f"CASE {cases} ELSE {text} END", f"({said} AND {present})")
 
 
 def _category(text: str) -> str:
@@ -105,8 +101,8 @@ def flag_value(key: str, keys: RawColumns, present: str) -> Value:
         known.append(coerced[-1])
     fault = f"NOT ({' OR '.join(known)})" if known else "TRUE"
     value = coalesce(parts) if parts else "CAST(NULL AS BOOLEAN)"
-    only_flags = set(kinds) == {RawKind.FLAG}
-    return Value(value, present, [(FieldFault.NOT_A_FLAG, fault)], coerced, [] if only_flags else None)
+    faults = [] if set(kinds) == {RawKind.FLAG} else [(FieldFault.NOT_A_FLAG, fault)]
+    return Value(value, present, faults, coerced)
 
 
 def number(key: str, keys: RawColumns) -> str:
@@ -115,8 +111,6 @@ def number(key: str, keys: RawColumns) -> str:
     parts = []
     if RawKind.NUMBER in kinds:
         parts.append(kinds[RawKind.NUMBER])
-    if RawKind.INTEGER in kinds:
-        parts.append(f"CAST({kinds[RawKind.INTEGER]} AS DOUBLE)")
     if RawKind.STRING in kinds:
         text = f"trim({kinds[RawKind.STRING]})"
         parts.append(f"CASE WHEN regexp_full_match({text}, {literal(_NUMBER)}) THEN TRY_CAST({text} AS DOUBLE) END")
@@ -127,8 +121,6 @@ def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: st
     """Return a number within what its kind may hold, in the canonical unit."""
     written, text = number(key, keys), keys.column(RawKind.STRING, key)
     scaled = written if factor == 1.0 else f"({written} * {factor!r})"
-    if keys.trusted:
-        return Value(scaled, present)
     read = written
     if text and name == "retry_after_s":
         until = _seconds_until(text, keys.end_us)
@@ -141,7 +133,7 @@ def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: st
     if text:
         coerced.append(f"{text} IS NOT NULL AND {written} IS NOT NULL")
         empty = f" AND trim(COALESCE({text}, 'x')) NOT IN ('', '-')"  # how loggers write that there is none
-    if set(keys.kinds(key)) - {RawKind.NUMBER, RawKind.INTEGER}:
+    if set(keys.kinds(key)) - {RawKind.NUMBER}:
         # Of a duration without a unit, a text is the business of the column that takes texts with units.
         is_other = f" AND NOT {is_written_as_text(key, keys)}" if name in SETTLED_AS else ""
         faults.append((FieldFault.NOT_A_NUMBER, f"{read} IS NULL{empty}{is_other}"))
@@ -150,8 +142,7 @@ def numeric_value(name: str, kind: Kind, key: str, keys: RawColumns, present: st
         # A deadline of nothing is how loggers write that there is none.
         faults.append((FieldFault.OUT_OF_RANGE, f"{scaled} = 0"))
         sql = f"NULLIF({sql}, 0)"
-    plain = Scaled(key, factor) if set(keys.kinds(key)) == {RawKind.NUMBER} else None
-    return Value(sql, present, faults, coerced, [_numeric_proof(name, kind, plain)] if plain else None, plain)
+    return Value(sql, present, faults, coerced)
 
 
 def _limits(kind: Kind, unit: str, scaled: str) -> tuple[list[str], list[tuple[FieldFault, str]]]:
@@ -191,10 +182,3 @@ def ceiling(kind: Kind, unit: str) -> float:
     if kind is Kind.COUNT:
         return 2.0**53
     return _WEEK_MS * {"s": 1e-3, "unknown": 1e6}.get(unit, 1.0)
-
-
-def _numeric_proof(name: str, kind: Kind, scaled: Scaled) -> Proof:
-    """Return what must hold for each number of the key to be one of the kind."""
-    most = ceiling(kind, BY_NAME[name].unit)
-    lowest = -most if kind is Kind.NUMBER else 0.0
-    return Within(scaled, lowest, most, above=name in ("deadline_ms", "deadline_unitless"), integral=kind is Kind.COUNT)

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -138,6 +139,16 @@ def _age(name: str) -> tuple[str, int, int | str]:
     if turn is None:
         return match["ledger"], 2, name
     return (match["ledger"], 1, -int(turn)) if len(turn) <= _LONGEST_COUNT else (match["ledger"], 0, turn)
+
+
+def followers(ledgers: list[LedgerFile]) -> dict[Path, LedgerFile]:
+    """Return of each file of a rotated set the one that was written after it, where both are read."""
+    pairs = pairwise(ledgers)
+    return {one.path: other for one, other in pairs if one.path and other.path and _set_of(one.path) == _set_of(other.path)}
+
+
+def _set_of(path: Path) -> tuple[Path, str]:
+    return path.parent, _age(path.name)[0]
 
 
 def log_of(label: str) -> str:

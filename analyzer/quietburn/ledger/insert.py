@@ -1,31 +1,26 @@
-"""Raw tables into the tables of events, refused lines and invalid fields.
-
-Tables that are proven clean are streamed into one statement; all others are inserted in
-batches, with a check for each value and a count of whatever a check refuses.
-"""
+"""Raw tables into the tables of events, refused lines and invalid fields, with a check for each value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
-from quietburn.ledger.blocks import LongLine, places_of
-from quietburn.ledger.convert import Conversion, build, recognition_proof
+from quietburn.ledger.cells import raw_table
+from quietburn.ledger.convert import Conversion, build
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.joins import Joins
+from quietburn.ledger.lines import LongLine
 from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.proofs import microseconds
-from quietburn.ledger.raw import RawBlock
-from quietburn.ledger.rawcolumns import CLOCK, ITEM, RawKind, raw_name
+from quietburn.ledger.parse import Extraction, parse
+from quietburn.ledger.rawcolumns import ITEM, LENGTH, OFFSET
 from quietburn.ledger.reasons import Fault, LineFault
 from quietburn.ledger.recognise import meets
+from quietburn.ledger.records import Records
 from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
 from quietburn.ledger.tables import EVENTS_TABLE, INVALID_TABLE, QUARANTINE_TABLE
-from quietburn.ledger.times import TimeUnit
+from quietburn.ledger.unknown import UnknownKeys
 
 _BATCH_ROWS = 250_000  # DuckDB plans the statement anew for each batch: measured best of 50 to 500 thousand
 
@@ -52,14 +47,6 @@ class Reader:
             self._conversions[key] = build(mapping, list(shape), zone=self.zone)
         return self._conversions[key]
 
-    def trusting(self, shape: Shape) -> Conversion:
-        """Return the conversion of proven tables of a shape."""
-        written = tuple(name for name in shape if not name.startswith(f"{CLOCK}:"))
-        made = self.conversion(self.mappings[0], written).trusting
-        if made is None:
-            raise AssertionError("a table was called clean without a proof")
-        return made
-
     def is_of(self, mapping: Mapping, shape: Shape) -> str:
         """Return the predicate over lines of a raw table: this line is of the dialect."""
         return "TRUE" if self.forced else meets(mapping.recognise, list(shape))
@@ -68,64 +55,33 @@ class Reader:
         """Return the predicate over lines of the dialect: this one is a request."""
         return meets(mapping.requests, list(shape))
 
-    def proven(self, table: pa.Table) -> pa.Table | None:
-        """Return the table as the trusting conversion takes it; None where it is not proven clean.
-
-        That is where each line is of the first dialect, and nothing in it can be refused or coerced.
-        """
-        shape, first = tuple(table.column_names), self.mappings[0]
-        known = [] if self.forced and not first.requests.keys else recognition_proof(first, list(shape))
-        if known is None or not all(proof.holds(table) for proof in known):
-            return None
-        made = self.conversion(first, shape)
-        if made.trusting is None or not made.is_clean(table):
-            return None
-        for key in made.trusting.clocks:
-            table = table.append_column(raw_name(CLOCK, key), microseconds(table[raw_name(RawKind.DECIMAL, key)]))
-        return table
-
 
 @dataclass
 class Parsed:
-    """A parsed block on its way into the tables: clean raw tables apart from the others.
+    """A parsed block on its way into the tables: its events as a raw table, and what was refused."""
 
-    `places` are number, byte offset and length of the lines of the others: a block's bytes are let
-    go before the last check of what stood in them.
-    """
-
-    raw: RawBlock
-    clean: list[pa.Table] = field(default_factory=list)
-    others: list[pa.Table] = field(default_factory=list)
-    places: list[tuple[int, int, int]] = field(default_factory=list)
+    records: Records
+    table: pa.Table | None
+    faults: list[Fault]
+    unknown: UnknownKeys
 
 
-def sort_tables(raw: RawBlock, reader: Reader) -> Parsed:
-    """Tell a block's clean tables from those whose values must be looked at one by one."""
-    parsed = Parsed(raw)
-    for table in raw.tables:
-        proven = reader.proven(table)
-        if proven is None:
-            parsed.others.append(table)
-        else:
-            parsed.clean.append(proven)
-    if parsed.others:
-        parsed.places = places_of(raw.block, np.unique(np.concatenate([table["line"].to_numpy() for table in parsed.others])))
-    return parsed
+def parsed(records: Records, extraction: Extraction) -> Parsed:
+    """Parse a block's records."""
+    tokens = parse(records, extraction)
+    table = raw_table(records, tokens, extraction.source)
+    records.texts = []  # a batch of blocks holds what was read, not the text
+    return Parsed(records, table, records.faults + tokens.faults, tokens.unknown)
 
 
 @dataclass
-class _Rest:
-    """What waits to be inserted with checks: tables, refused lines, and the places of all lines in the tables."""
+class _Batch:
+    """What waits to be inserted."""
 
-    tables: list[tuple[bool, pa.Table]] = field(default_factory=list)  # whether clean, table
+    tables: list[pa.Table] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    places: list[tuple[int, int, int]] = field(default_factory=list)
     joins: Joins = field(default_factory=Joins)
     rows: int = 0
-
-    def add(self, table: pa.Table, *, clean: bool) -> None:
-        self.tables.append((clean, table))
-        self.rows += table.num_rows
 
     @property
     def is_full(self) -> bool:
@@ -140,27 +96,15 @@ class Inserter:
         self.reader = reader
         self.counts = counts
         self._columns = columns
-        self._rest = _Rest()
+        self._batch = _Batch()
 
     def insert(self, arriving: Iterator[Parsed | LongLine]) -> None:
-        """Insert everything that arrives. An error of the arrival itself is raised as it is."""
-        ended = False
-
-        def clean_tables() -> Iterator[pa.Table]:
-            """Yield clean tables and set all else aside, until that is enough for a batch."""
-            nonlocal ended
-            for item in arriving:
-                yield from self._take(item)
-                if self._rest.is_full:
-                    return
-            ended = True
-
-        while not ended:
-            tables = clean_tables()
-            first = next(tables, None)
-            if first is not None:
-                self._stream(first, tables)
-            self._insert_rest()
+        """Insert everything that arrives."""
+        for item in arriving:
+            self._take(item)
+            if self._batch.is_full:
+                self._insert_batch()
+        self._insert_batch()
         if any(mapping.events for mapping in self.reader.mappings):
             self._count_lines()
 
@@ -185,76 +129,41 @@ class Inserter:
         self.connection.execute(f"DELETE FROM {QUARANTINE_TABLE} WHERE {unused} AND (line, item) NOT IN ({first})")
         self.connection.execute(f"UPDATE {QUARANTINE_TABLE} SET item = NULL WHERE {unused}")
 
-    def _take(self, item: Parsed | LongLine) -> list[pa.Table]:
-        """Count a block and set aside what is not clean; return what is."""
-        counts, rest = self.counts, self._rest
+    def _take(self, item: Parsed | LongLine) -> None:
+        """Count a block, and keep what is to be inserted."""
+        counts, batch = self.counts, self._batch
         if isinstance(item, LongLine):
             counts.lines += 1
-            rest.faults.append(Fault(item.number, item.offset, item.length, LineFault.TOO_LONG))
-            return []
-        raw = item.raw
-        counts.lines += raw.lines
-        counts.blank += raw.blank
-        counts.leading_nuls += raw.leading_nuls
-        counts.incomplete_last_line |= any(fault.code is LineFault.INCOMPLETE_LAST_LINE for fault in raw.faults)
-        for key, count in raw.unknown.counts.items():
-            counts.unknown.add(key, count, raw.unknown.first_lines[key])
-        counts.not_a_request += raw.other_text
-        counts.other_text += raw.other_text
-        rest.joins.rows += raw.joins
-        rest.faults += raw.faults
-        for table in item.others:
-            rest.add(table, clean=False)
-        rest.places += item.places
-        return item.clean
+            counts.physical_lines += 1
+            batch.faults.append(Fault(item.number, item.offset, item.length, LineFault.TOO_LONG))
+            return
+        records = item.records
+        counts.lines += records.lines
+        counts.physical_lines += records.lines if records.physical_lines is None else records.physical_lines
+        counts.blank += records.blank
+        counts.leading_nuls += records.leading_nuls
+        counts.incomplete_last_line |= any(fault.code is LineFault.INCOMPLETE_LAST_LINE for fault in item.faults)
+        for key, count in item.unknown.counts.items():
+            counts.unknown.add(key, count, item.unknown.first_lines[key])
+        counts.joined += records.joined
+        counts.not_a_request += records.other_text
+        counts.other_text += records.other_text
+        batch.joins.rows += records.joins
+        batch.faults += item.faults
+        if item.table is not None:
+            batch.tables.append(item.table)
+            batch.rows += item.table.num_rows
 
-    def _stream(self, first: pa.Table, tables: Iterator[pa.Table]) -> None:
-        """Insert clean tables of one shape with one statement; those of another shape wait."""
-        shape = tuple(first.column_names)
-        mapping = self.reader.mappings[0]
-        made = self.reader.trusting(shape)
-        failures: list[BaseException] = []
+    def _insert_batch(self) -> None:
+        """Insert what waits."""
+        batch, self._batch = self._batch, _Batch()
+        self.counts.quarantined += len(batch.faults)
+        self._quarantine(batch.faults)
+        if batch.tables:
+            self._insert_table(pa.concat_tables(batch.tables, promote_options="default"))
+        batch.joins.settle(self.connection, self.counts, EVENTS_TABLE, QUARANTINE_TABLE)
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            try:
-                for table in chain([first], tables):
-                    if tuple(table.column_names) == shape:
-                        self.counts.events += table.num_rows
-                        self.counts.count_times(TimeUnit.SECONDS, table.num_rows if made.clocks else 0)
-                        yield from table.to_batches()
-                    else:
-                        self._rest.add(table, clean=True)
-            except BaseException as problem:
-                # DuckDB would wrap it in words of its own; it is raised again below.
-                failures.append(problem)
-                raise
-
-        self.connection.register("raw_stream", pa.RecordBatchReader.from_batches(first.schema, batches()))
-        try:
-            self._keep(mapping, made, made.staged("raw_stream"))
-        except duckdb.Error:
-            if failures:
-                raise failures[0] from None
-            raise
-        finally:
-            self.connection.unregister("raw_stream")
-
-    def _insert_rest(self) -> None:
-        """Insert what was set aside."""
-        rest, self._rest = self._rest, _Rest()
-        self.counts.quarantined += len(rest.faults)
-        self._quarantine(rest.faults)
-        groups: dict[tuple[bool, Shape], list[pa.Table]] = {}
-        for clean, table in rest.tables:
-            groups.setdefault((clean, tuple(table.column_names)), []).append(table)
-        for (clean, _), tables in groups.items():
-            if clean:
-                self._stream(tables[0], iter(tables[1:]))
-            else:
-                self._insert_checked(pa.concat_tables(tables), rest.places)
-        rest.joins.settle(self.connection, self.counts, EVENTS_TABLE, QUARANTINE_TABLE)
-
-    def _insert_checked(self, table: pa.Table, places: list[tuple[int, int, int]]) -> None:
+    def _insert_table(self, table: pa.Table) -> None:
         """Turn one raw table into events, dialect by dialect."""
         self.connection.register("raw_lines", table)
         try:
@@ -265,12 +174,12 @@ class Inserter:
                 request = self.reader.is_request(mapping, tuple(table.column_names))
                 mine = " AND ".join([f"({fits})", f"({request})", *(f"NOT ({other})" for other in earlier)])
                 earlier.append(fits)
-                taken += self._insert_dialect(mapping, table, mine, places)
+                taken += self._insert_dialect(mapping, table, mine)
             self.counts.not_a_request += table.num_rows - taken
         finally:
             self.connection.unregister("raw_lines")
 
-    def _insert_dialect(self, mapping: Mapping, table: pa.Table, mine: str, places: list[tuple[int, int, int]]) -> int:
+    def _insert_dialect(self, mapping: Mapping, table: pa.Table, mine: str) -> int:
         """Insert the lines of one dialect; return how many were of it, refused ones among them."""
         (of_dialect,) = self._totals(f"SELECT {count_where(mine)} FROM raw_lines")
         if not of_dialect:
@@ -294,7 +203,7 @@ class Inserter:
             counts.count_times(unit, count)
         if bad:
             counts.quarantined += bad
-            self._quarantine(self._refused(made, source, places))
+            self._refuse(made, source)
         if invalid:
             counts.invalid_values += self._note_invalid(made, source, refused)
         self._keep(mapping, made, f"(SELECT * FROM {source} WHERE NOT ({refused}))" if bad else source)
@@ -316,15 +225,14 @@ class Inserter:
             f"SELECT {self.counts.file_id}, {literal(mapping.dialect.name)}, * FROM ({made.select_from(source)})"
         )
 
-    def _refused(self, made: Conversion, source: str, places: list[tuple[int, int, int]]) -> list[Fault]:
+    def _refuse(self, made: Conversion, source: str) -> None:
         cases = " ".join(f"WHEN {predicate} THEN {literal(code)}" for code, predicate in made.line_faults)
         item = ITEM if ITEM in made.columns else "NULL"
-        rows = self.connection.execute(
-            f"SELECT line, item, code FROM (SELECT line, {item} AS item, CASE {cases} END AS code FROM {source}) "
+        self.connection.execute(
+            f"INSERT INTO {QUARANTINE_TABLE} SELECT {self.counts.file_id}, line, {OFFSET}, {LENGTH}, code, item "
+            f"FROM (SELECT line, {OFFSET}, {LENGTH}, CASE {cases} END AS code, {item} AS item FROM {source}) "
             "WHERE code IS NOT NULL"
-        ).fetchall()
-        by_line = {line: (offset, length) for line, offset, length in places}
-        return [Fault(line, *by_line[line], LineFault(code), item) for line, item, code in rows]
+        )
 
     def _note_invalid(self, made: Conversion, source: str, refused: str) -> int:
         """Name the fields that became NULL in lines that were kept; return their number."""

@@ -6,8 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from quietburn.ledger.counts import FileCounts
-
-Join = tuple[int, int, int, int]  # number of the record's first line; number, byte offset and length of a further one
+from quietburn.ledger.records import Join
 
 
 @dataclass
@@ -21,8 +20,7 @@ class Joins:
         if not self.rows:
             return
         columns = [list(column) for column in zip(*self.rows, strict=True)]
-        names = ["first_line", "line", "byte_offset", "length"]
-        connection.register("joined_lines", pa.table([pa.array(column, pa.int64()) for column in columns], names=names))
+        connection.register("joined_lines", pa.table([pa.array(column, pa.int64()) for column in columns], names=Join._fields))
         try:
             here = f"WHERE file_id = {counts.file_id}"
             ((quarantined,),) = connection.execute(

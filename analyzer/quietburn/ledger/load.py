@@ -4,28 +4,33 @@ import dataclasses
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from collections.abc import Mapping as KeyMap
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import duckdb
 
 from quietburn.errors import InputError
 from quietburn.ledger import store
-from quietburn.ledger.blocks import Block, LongLine, blocks
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.detect import Detection, EmptyLedgerError, Rejoined, Sampled, detect, sampled
+from quietburn.ledger.detect import Detection, EmptyLedgerError, NoLedgerError, Rejoined, Sampled, detect, sampled
 from quietburn.ledger.events import BY_NAME
-from quietburn.ledger.inputs import LedgerFile, label_of, opened
-from quietburn.ledger.insert import Inserter, Parsed, Reader, sort_tables
+from quietburn.ledger.framing.documents import records_of_document
+from quietburn.ledger.framing.framed import Neighbours, framed
+from quietburn.ledger.inputs import LedgerFile, followers, label_of, opened
+from quietburn.ledger.insert import Inserter, Parsed, Reader, parsed
+from quietburn.ledger.lines import Block, Line, LongLine, blocks, lines_of
 from quietburn.ledger.mapping import Mapping
+from quietburn.ledger.parse import Extraction
 from quietburn.ledger.places import End, Place
-from quietburn.ledger.raw import read_block
+from quietburn.ledger.records import Records, records_of_lines
 from quietburn.ledger.tables import EVENTS_TABLE, FILES_TABLE, INVALID_TABLE, QUARANTINE_TABLE, create_tables
-from quietburn.ledger.unwrapping import unwrapped
 
-_BLOCKS_AHEAD = 24  # parsed while a batch is inserted; about 100 MiB of text at most
+_BLOCKS_AHEAD = 12  # parsed while a batch is inserted; about 50 MiB of text at most
 
+DOCUMENT = "document"  # stands for a wrapper in the counts of files whose records are not lines
 _NO_FILE = -1  # id of files that hold no line
 
 Progress = Callable[[int], None]
@@ -49,6 +54,9 @@ class Loader:
         self.files: list[FileCounts] = []
         self.mappings: dict[str, Mapping] = {}
         self.notes: list[str] = []  # for the reader of the report
+        self.left_out: list[str] = []  # why files of a folder are no ledgers
+        self.followers: KeyMap[Path, LedgerFile] = {}  # of rotated files
+        self._begun_before: dict[Path, frozenset[int]] = {}  # lines that belong to a record of the file before
         self._columns: set[str] = set()
         self._next_id = self._open_tables()
 
@@ -72,6 +80,18 @@ class Loader:
         """Return the canonical columns that the table has."""
         return frozenset(self._columns)
 
+    def load_all(self, ledgers: list[LedgerFile], progress: Progress | None = None) -> dict[int, LedgerFile]:
+        """Load ledgers in turn, those of a folder that are none named and left out; return them by file id.
+
+        Raises InputError when none of them is a ledger.
+        """
+        self.followers = followers(ledgers)
+        by_id = {self.load(ledger, progress).file_id: ledger for ledger in ledgers}
+        if self.left_out and len(self.left_out) == len(ledgers):
+            raise NoLedgerError(self.left_out[0])
+        self.notes += [f"Left out: {reason}" for reason in self.left_out]
+        return by_id
+
     def load(self, ledger: LedgerFile, progress: Progress | None = None) -> FileCounts:
         """Load what is new of one ledger, all of it or nothing.
 
@@ -89,6 +109,12 @@ class Loader:
             counts = FileCounts(ledger.label, "none", "the file is empty", _NO_FILE)
             self.files.append(counts)
             return counts
+        except NoLedgerError as problem:
+            self._columns, self.mappings = columns, mappings
+            if not ledger.found:
+                raise
+            self.left_out.append(str(problem))
+            return FileCounts(ledger.label, "none", "it is no ledger", _NO_FILE)
         except BaseException:
             self._columns, self.mappings = columns, mappings
             raise
@@ -128,7 +154,7 @@ class Loader:
                     f"{ledger.label}: holds other lines than when it was loaded (rotated or rewritten); the earlier ones stay "
                     "in the store, as a file of their own."
                 )
-            detection = detect(ledger, sample.lines, self.known, forced=self.forced)
+            detection = detect(ledger, sample, self.known, forced=self.forced)
             counts = FileCounts(ledger.label, detection.main, detection.why, self._next_id)
             self._next_id += 1
             start = Place(1, sample.passed, b"")
@@ -145,12 +171,12 @@ class Loader:
         if len(rest) <= file.end_at - file.resume_at:
             return dataclasses.replace(FileCounts.restored(file.counts), label=ledger.label)
         counts = dataclasses.replace(FileCounts.restored(file.ended_counts), label=ledger.label)
-        if counts.wrapper and (file.open_line is not None or file.counts["incomplete_last_line"]):
+        if counts.wrapper == DOCUMENT or (counts.wrapper and (file.open_line is not None or file.counts["incomplete_last_line"])):
             return self._load_again(ledger, counts, sample, progress)
         if file.open_line is not None:  # it is read again, whole
             for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
                 self.connection.execute(f"DELETE FROM {table} WHERE file_id = {counts.file_id} AND line = {file.open_line}")
-        detection = detect(ledger, sample.lines, self.known, forced=self.forced)
+        detection = detect(ledger, sample, self.known, forced=self.forced)
         start = Place(counts.lines + 1, file.resume_at, place.tail)
         self._load_from(ledger, cast(BinaryIO, Rejoined(rest, place.stream)), detection, counts, start, sample.head, progress)
         return counts
@@ -161,7 +187,7 @@ class Loader:
         """Read a file anew that ended within a wrapped line: its parts may stand far before its end."""
         for table in (EVENTS_TABLE, QUARANTINE_TABLE, INVALID_TABLE):
             self.connection.execute(f"DELETE FROM {table} WHERE file_id = {before.file_id}")
-        detection = detect(ledger, sample.lines, self.known, forced=self.forced)
+        detection = detect(ledger, sample, self.known, forced=self.forced)
         counts = FileCounts(ledger.label, detection.main, detection.why, before.file_id)
         with opened(ledger) as stream:
             self._load_from(ledger, stream, detection, counts, Place(1, 0, b""), sample.head, progress)
@@ -176,17 +202,20 @@ class Loader:
             self.mappings[mapping.dialect.name] = mapping
         counts.dialects = tuple(dict.fromkeys((*counts.dialects, *(m.dialect.name for m in detection.mappings))))
         counts.keys = tuple(sorted({*counts.keys, *detection.logged_keys()}))
-        counts.wrapper = detection.wrapper.name if detection.wrapper else ""
+        counts.wrapper = detection.wrapper.name if detection.wrapper else DOCUMENT if detection.is_document else ""
         end = End(place.offset, place.offset, place.tail)
         inode = ledger.path.stat().st_ino if ledger.path else None
         reader = Reader(detection.mappings, self.forced is not None, self.zone)
-        arriving = self._passing(self._read(stream, detection, reader, place), end, progress)
+        beside = self._neighbours(ledger)
+        arriving = self._passing(self._read(stream, detection, place, beside), end, progress)
         inserter = Inserter(self.connection, self._columns, reader, counts)
         open_block: list[Parsed] = []
         inserter.insert(_ended(arriving, open_block))
         ended_counts = counts.stored()
         inserter.insert(iter(open_block))
         _refuse_shrunk(ledger, inode, end.end_at)
+        if beside.follower is not None:
+            self._begun_before[beside.follower] = frozenset(beside.continued)
         if self.durable:
             self._remember(ledger, counts, ended_counts, end, head)
 
@@ -208,28 +237,54 @@ class Loader:
             if isinstance(item, LongLine):
                 end.pass_over(item)
             else:
-                end.pass_block(item.raw.block)
+                end.pass_block(item.records.block)
                 if progress:
-                    progress(len(item.raw.block.data))
+                    progress(len(item.records.block.data))
             yield item
 
+    def _neighbours(self, ledger: LedgerFile) -> Neighbours:
+        """Return what a file shares with those beside it."""
+        follower = self.followers.get(ledger.path) if ledger.path else None
+        begun = self._begun_before.get(ledger.path, frozenset()) if ledger.path else frozenset()
+        if follower is None:
+            return Neighbours(begun_before=begun)
+        return Neighbours(follower.path, lambda: _first_lines(follower), begun)
+
+    def _arriving(
+        self, stream: BinaryIO, detection: Detection, place: Place, beside: Neighbours
+    ) -> Iterator[Block | Records | LongLine]:
+        """Yield what a file holds, piece by piece: blocks of lines, or records that were laid bare."""
+        if detection.is_document:
+            return records_of_document(stream)
+        arriving = blocks(stream, place.line, place.offset)
+        return arriving if detection.wrapper is None else framed(arriving, detection.wrapper, beside)
+
     def _read(
-        self, stream: BinaryIO, detection: Detection, reader: Reader, place: Place
+        self, stream: BinaryIO, detection: Detection, place: Place, beside: Neighbours
     ) -> Iterator[Parsed | LongLine]:
         """Parse blocks in threads and yield them in file order."""
-        schema = detection.fast_schema()
+        extraction = Extraction(detection.source, (key for members in detection.sample for key in members))
 
-        def parse(block: Block) -> Parsed:
-            return sort_tables(read_block(block, schema), reader)
+        def work(item: Block | Records) -> Parsed:
+            return parsed(records_of_lines(item) if isinstance(item, Block) else item, extraction)
 
         with ThreadPoolExecutor(self.threads) as pool:
             waiting: deque[Future[Parsed] | LongLine] = deque()
-            for block in unwrapped(blocks(stream, place.line, place.offset), detection.wrapper, pool):
-                waiting.append(block if isinstance(block, LongLine) else pool.submit(parse, block))
+            for item in self._arriving(stream, detection, place, beside):
+                waiting.append(item if isinstance(item, LongLine) else pool.submit(work, item))
                 if len(waiting) > _BLOCKS_AHEAD:
                     yield _result(waiting.popleft())
             while waiting:
                 yield _result(waiting.popleft())
+
+
+def _first_lines(ledger: LedgerFile) -> Iterator[Line]:
+    """Yield lines from a ledger's beginning; none where it can't be read, which its own turn will tell."""
+    with suppress(InputError), opened(ledger) as stream:
+        for block in blocks(stream):
+            if isinstance(block, LongLine):
+                return
+            yield from lines_of(block)
 
 
 def place_of(ledger: LedgerFile) -> str:
@@ -240,7 +295,7 @@ def place_of(ledger: LedgerFile) -> str:
 def _ended(arriving: Iterator[Parsed | LongLine], open_block: list[Parsed]) -> Iterator[Parsed | LongLine]:
     """Pass on what holds whole lines; a block of a line that has no end yet, the last one, is put aside."""
     for item in arriving:
-        if isinstance(item, Parsed) and item.raw.block.is_last:
+        if isinstance(item, Parsed) and item.records.block.is_last:
             open_block.append(item)
         else:
             yield item

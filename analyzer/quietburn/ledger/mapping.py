@@ -344,13 +344,6 @@ class Mapping(_Frozen):
         """Whether lines of this dialect stand in time."""
         return self.dialect.time != "none"
 
-    @cached_property
-    def needs_careful_way(self) -> bool:
-        """Whether lines must be read one by one: nested paths, transforms, or a meaning for an absent key."""
-        ways = [way for alternatives in self.columns.values() for way in alternatives]
-        nested = any(key.startswith("/") for key in self.roles)
-        return nested or bool(self.events or self.dialect.embedded or self.derived) or any(way.null is not None for way in ways)
-
 
 def without_keys(text: str, keys: Collection[str]) -> str:
     """Return what is to be pasted without these keys; nothing where all that it holds are keys of these."""

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from quietburn.ledger.careful import Pairs
 from quietburn.ledger.doubts import name_doubt, value_doubt
 from quietburn.ledger.events import BY_NAME, COLUMNS, STORED_AS, UNSETTLED, Kind, logged_name
+from quietburn.ledger.exact import Pairs
 from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.names import Unit, named_unit, plain_name
-from quietburn.ledger.raw import is_field_name
+from quietburn.ledger.unknown import is_field_name
 from quietburn.limits import epoch_seconds
 
 Members = dict[str, Any]

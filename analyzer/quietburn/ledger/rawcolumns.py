@@ -1,14 +1,11 @@
 """The columns of a raw table: one for each key and each kind in which its values were written.
 
-A raw column is named `<kind>:<key>`. The fast and the careful way make the same columns, so
-that one SQL statement turns either into events.
+A raw column is named `<kind>:<key>`; one SQL statement turns them into events.
 """
 
 import re
 from enum import StrEnum
 from functools import lru_cache
-
-import pyarrow as pa
 
 from quietburn.ledger.durations import suffixed_ms
 from quietburn.ledger.sql import coalesce, literal, quote
@@ -18,30 +15,17 @@ class RawKind(StrEnum):
     """How a source value was written."""
 
     NUMBER = "n"  # double
-    INTEGER = "i"  # 64 bits, for ids
     DECIMAL = "d"  # nine decimals, for times
     STRING = "s"
     NUMBER_TEXT = "t"  # a number as it was written
     FLAG = "b"
     OTHER = "o"  # an object, a list, or a number that can't be placed; only that it was there
-    PRIVATE = "p"  # made from a raw text that is dropped here
+    PRIVATE = "p"  # made from a raw text that is dropped there
 
 
-_TIME_TYPE = pa.decimal128(38, 9)
-RAW_TYPES = {
-    RawKind.NUMBER: pa.float64(),
-    RawKind.INTEGER: pa.int64(),
-    RawKind.DECIMAL: _TIME_TYPE,
-    RawKind.STRING: pa.string(),
-    RawKind.NUMBER_TEXT: pa.string(),
-    RawKind.FLAG: pa.bool_(),
-    RawKind.OTHER: pa.bool_(),
-}
-PRIVATE_TYPES = {"prefix_fp": pa.string(), "prefix_noisy": pa.bool_(), "answer_chars": pa.float64()}
 _CAPITAL = re.compile(r"[A-Z^]")
-CLOCK = "us"  # mark of a column of microseconds since 1970, made of a time that is proven to be in seconds
+OFFSET, LENGTH = "byte_offset", "length"  # of the line on which a record starts
 LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys of which not everything becomes columns
-
 ITEM = "item"  # place of the event in its line, where a line holds several
 
 
@@ -53,20 +37,16 @@ def raw_name(kind: str, key: str) -> str:
 
 
 class RawColumns:
-    """The raw columns that a table has, as SQL by key; `trusted` that their values need no check.
+    """The raw columns that a table has, as SQL by key.
 
-    `texts` and `paths` are columns made of them, by name: they are worked out once, in stages
-    before all else, since DuckDB works out an expression again wherever it stands in a CASE.
+    What is asked for often is worked out once, in stages before all else, since DuckDB works out an
+    expression again wherever it stands in a CASE.
     """
 
-    def __init__(self, raw_columns: list[str], *, trusted: bool = False) -> None:
+    def __init__(self, raw_columns: list[str]) -> None:
         self._names = set(raw_columns)
-        self.trusted = trusted
         self.end_us = "CAST(NULL AS BIGINT)"  # the attempt's end, once that is known
-        self.texts: dict[str, str] = {}
-        self.paths: dict[str, str] = {}
-        self.clocks: list[str] = []  # keys of which a trusted table has a column of microseconds
-        self.plain_texts: set[str] = set()  # keys whose texts were asked for and hold no placeholder where trusted
+        self._stages: tuple[dict[str, str], ...] = ({}, {}, {})
 
     @property
     def has_line_check(self) -> bool:
@@ -97,14 +77,7 @@ class RawColumns:
 
     def text(self, key: str) -> str:
         """Return the column of the key's value as text, NULL where it holds none or a placeholder."""
-        plain = self.column(RawKind.STRING, key)
-        if plain is not None:
-            self.plain_texts.add(key)
-            if self.trusted and set(self.kinds(key)) == {RawKind.STRING}:
-                return plain
-        name = quote(raw_name("text", key))
-        self.texts[name] = self.text_sql(key)
-        return name
+        return self.stage(0, raw_name("text", key), self.text_sql(key))
 
     def text_sql(self, key: str) -> str:
         """Return what `text` is made of."""
@@ -112,33 +85,26 @@ class RawColumns:
         parts = [_without_placeholder(kinds[RawKind.STRING])] if RawKind.STRING in kinds else []
         if RawKind.NUMBER_TEXT in kinds:
             parts.append(kinds[RawKind.NUMBER_TEXT])
-        if RawKind.INTEGER in kinds:
-            parts.append(f"CAST({kinds[RawKind.INTEGER]} AS VARCHAR)")
         if RawKind.FLAG in kinds:
             parts.append(f"CAST({kinds[RawKind.FLAG]} AS VARCHAR)")
         return coalesce(parts)
 
     def suffixed(self, key: str) -> str:
         """Return the column of what the key's text says in milliseconds where it is a duration with its units."""
-        name = quote(raw_name("suffixed", key))
-        self.texts[name] = suffixed_ms(quote(raw_name(RawKind.STRING, key)))
-        return name
+        return self.stage(0, raw_name("suffixed", key), suffixed_ms(quote(raw_name(RawKind.STRING, key))))
 
     def path(self, key: str) -> str:
         """Return the column of the key's text without query, fragment and closing slash: all name the same route."""
-        text, name = self.text(key), quote(raw_name("path", key))
-        self.paths[name] = _without_query(text)
-        return name
+        return self.stage(1, raw_name("path", key), _without_query(self.text(key)))
 
-    def clock(self, key: str) -> str:
-        """Return the column of the key's time in microseconds, which is made where each time is in seconds."""
-        if key not in self.clocks:
-            self.clocks.append(key)
-        return quote(raw_name(CLOCK, key))
+    def stage(self, level: int, name: str, sql: str) -> str:
+        """Return a column that is made before all else, of raw columns and of those of lower levels."""
+        self._stages[level][quote(name)] = sql
+        return quote(name)
 
     def staged(self, source: str) -> str:
-        """Return a raw table or subquery with the columns that `text` and `path` named."""
-        for stage in (self.texts, self.paths):
+        """Return a raw table or subquery with the columns that were staged."""
+        for stage in self._stages:
             if stage:
                 source = "(SELECT *, " + ", ".join(f"{sql} AS {name}" for name, sql in stage.items()) + f" FROM {source})"
         return source

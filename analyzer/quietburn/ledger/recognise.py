@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from quietburn.ledger.careful import NumberText, resolve
+from quietburn.ledger.exact import NumberText, resolve
 from quietburn.ledger.mapping import Recognise
 from quietburn.ledger.rawcolumns import PLACEHOLDERS, RawColumns
 from quietburn.ledger.sql import literal

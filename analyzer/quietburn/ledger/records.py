@@ -1,76 +1,85 @@
-"""The records of a parsed line: one, or several where its dialect packs them."""
+"""The records of a block: their texts, and where each stands in the file."""
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from quietburn.ledger.careful import NumberText, Pairs, decode, has_conflict, steps_of
-from quietburn.ledger.mapping import Events
-from quietburn.ledger.schema import Source
+import numpy as np
 
-Members = dict[str, Any]
+from quietburn.ledger.lines import BLANK, Block, Line
+from quietburn.ledger.reasons import Fault
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def records_of(members: Members, source: Source) -> Iterator[tuple[int | None, Members | None]]:
-    """Yield the records of a line, each with its place in it (from 1; None where the line is the record).
+class Join(NamedTuple):
+    """A further line of a record: number of the record's first line, and number, byte offset and length of this one."""
 
-    A record that holds a key of the dialect twice with different values comes as None.
+    first_line: int
+    line: int
+    byte_offset: int
+    length: int
+
+
+@dataclass
+class Records:
+    """Texts that each may be a record, with number, byte offset and length of the line on which each starts.
+
+    `lengths` are of physical lines without their ends, None where the texts are these lines.
+    `unfinished` that the file ends within the last text. What holds no record is counted.
     """
-    for events, marks in source.events:
-        if events.path[1:].split("/", 1)[0] in members:
-            marked = {key: members[key] for key in marks if key in members}
-            for place, item in enumerate(_items(members, steps_of(events.path)), 1):
-                yield place, _record(item, events, marked, source)
-            return
-    yield None, read_embedded(members, source.embedded)
+
+    block: Block
+    lines: int = 0
+    texts: list[bytes] = field(default_factory=list)
+    numbers: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    lengths: Integers | None = None
+    unfinished: bool = False
+    physical_lines: int | None = None  # where records are counted: in documents
+    blank: int = 0
+    leading_nuls: int = 0
+    joined: int = 0  # lines that belong to a record of the file before
+    other_text: int = 0  # lines whose frame carries no record at all
+    faults: list[Fault] = field(default_factory=list)
+    joins: list[Join] = field(default_factory=list)
+
+    def passes_over(self, text: bytes) -> bool:
+        """Whether a text is blank, which is counted, and so are NULs before it."""
+        self.leading_nuls += text[:1] == b"\0"
+        is_blank = not text.lstrip(b"\0").strip(BLANK)
+        self.blank += is_blank
+        return is_blank
+
+    def sizes(self) -> Integers:
+        """Return the length of the line on which each record starts, without its end."""
+        if self.lengths is not None:
+            return self.lengths
+        if b"\r" in self.block.data:
+            return np.array([len(text.rstrip(b"\r")) for text in self.texts], np.int64)
+        return np.fromiter(map(len, self.texts), np.int64, len(self.texts))
+
+    def line(self, row: int) -> Line:
+        """Return one record as the line on which it starts."""
+        text = self.texts[row].rstrip(b"\r")
+        last = self.unfinished and row == len(self.texts) - 1
+        length = None if self.lengths is None else int(self.lengths[row])
+        return Line(int(self.numbers[row]), int(self.offsets[row]), text, last, length)
 
 
-def _record(item: Members | Pairs, events: Events, marked: Members, source: Source) -> Members | None:
-    members = dict(item)
-    record = members | {key: _attributes(members[key]) for key in events.attributes if key in members}
-    repeats = isinstance(item, Pairs) or any(isinstance(record.get(key), Pairs) for key in events.attributes)
-    if repeats and any(has_conflict(part, key) for part in (item, record) for key in source.watched):
-        return None
-    return read_embedded(marked | record, source.embedded)
-
-
-def _items(value: Any, steps: tuple[str, ...]) -> Iterator[Members | Pairs]:
-    if not steps:
-        if isinstance(value, Pairs | dict):
-            yield value
-        return
-    step, rest = steps[0], steps[1:]
-    if step == "*":
-        for item in value if isinstance(value, list) and not isinstance(value, Pairs) else ():
-            yield from _items(item, rest)
-    elif isinstance(value, Pairs | dict):
-        yield from _items(dict(value).get(step), rest)
-
-
-def _attributes(value: Any) -> Any:
-    """Return OTLP's list of `{key, value}` as an object; what is none is left as it is."""
-    if not isinstance(value, list) or isinstance(value, Pairs):
-        return value
-    found = [dict(part) for part in value if isinstance(part, Pairs | dict)]
-    pairs = [(part["key"], any_value(part.get("value"))) for part in found if isinstance(part.get("key"), str)]
-    members = dict(pairs)
-    return members if len(members) == len(pairs) else Pairs(pairs)
-
-
-def any_value(value: Any) -> Any:
-    """Return what an OTLP value holds; integers come as strings there, and are numbers."""
-    if not isinstance(value, Pairs | dict) or not value:
-        return None
-    kind, held = next(iter(dict(value).items()))
-    if kind == "intValue":
-        digits = held.removeprefix("-") if isinstance(held, str) else ""
-        return NumberText(held) if digits.isascii() and digits.isdecimal() else held
-    if kind == "arrayValue" and isinstance(held, Pairs | dict):
-        listed = dict(held).get("values")
-        return [any_value(item) for item in listed] if isinstance(listed, list) else []
-    return held
-
-
-def read_embedded(members: Members, keys: Collection[str]) -> Members:
-    """Return a line's members with the JSON read that stands in texts under these keys."""
-    texts = {key: members[key] for key in keys if type(members.get(key)) is str}
-    return members | {key: decode(text) for key, text in texts.items() if text.lstrip()[:1] in ("{", "[")} if texts else members
+def records_of_lines(block: Block) -> Records:
+    """Return the records of a block in which each line is one."""
+    records = Records(block, block.lines, unfinished=block.is_open)
+    if block.data[:1] != b"{" and block.is_blank:  # millions of blank lines cost no list of lines
+        records.blank, records.leading_nuls = block.lines, block.leading_nuls
+        return records
+    texts = block.data.split(b"\n")
+    if not block.is_open:
+        texts.pop()
+    numbers = np.arange(block.first_line, block.first_line + len(texts))
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
+    offsets = block.offset + np.concatenate((np.zeros(1, np.int64), ends[:-1]))
+    rows = [row for row, text in enumerate(texts) if text[:1] == b"{" or not records.passes_over(text)]
+    if len(rows) < len(texts):
+        texts, numbers, offsets = [texts[row] for row in rows], numbers[rows], offsets[rows]
+    records.texts, records.numbers, records.offsets = texts, numbers, offsets
+    return records

@@ -14,12 +14,12 @@ import duckdb
 
 from quietburn.errors import InputError
 from quietburn.ledger.detect import parsed_sample
+from quietburn.ledger.framing.formats import wrapper_of
+from quietburn.ledger.framing.framed import sample_payloads
 from quietburn.ledger.inputs import LedgerFile, opened
-from quietburn.ledger.raw import UnknownKeys
 from quietburn.ledger.repeats import REPEATS
 from quietburn.ledger.tables import EVENTS_TABLE
-from quietburn.ledger.unwrapping import sample_payloads
-from quietburn.ledger.wrappers import wrapper_of
+from quietburn.ledger.unknown import UnknownKeys
 
 _MOST_LINES = 100
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.proofs import OneIsWhole, Proof, TimesWithin
 from quietburn.ledger.rawcolumns import RawColumns, RawKind, raw_name
 from quietburn.ledger.reasons import LineFault
 from quietburn.ledger.sql import coalesce, literal
@@ -21,7 +20,7 @@ class TimeUnit(StrEnum):
 
 
 _SPANS = {unit: (FIRST_S * 1000**power, LAST_S * 1000**power) for power, unit in enumerate(TimeUnit)}
-_DECIMAL = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"  # what the strict reader takes in a time's string
+_DECIMAL = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
 _ISO = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?"
     r" ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)?"
@@ -29,44 +28,43 @@ _ISO = (
 _ZONE = r"(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
-def only_numbers(key: str, keys: RawColumns) -> bool:
-    """Whether each time of the key was written as a number."""
-    return set(keys.kinds(key)) == {RawKind.DECIMAL}
-
-
-def seconds_proof(key: str) -> TimesWithin:
-    """Return what must hold for each time of the key to be a number of seconds."""
-    return TimesWithin(key, FIRST_S, LAST_S)
-
-
 def _decimal(key: str, keys: RawColumns) -> str:
     kinds = keys.kinds(key)
     parts = []
     if RawKind.DECIMAL in kinds:
         parts.append(kinds[RawKind.DECIMAL])
-    if RawKind.INTEGER in kinds:
-        parts.append(f"CAST({kinds[RawKind.INTEGER]} AS DECIMAL(38,9))")
     if RawKind.STRING in kinds:
         text = f"trim({kinds[RawKind.STRING]})"
         parts.append(f"CASE WHEN regexp_full_match({text}, {literal(_DECIMAL)}) THEN TRY_CAST({text} AS DECIMAL(38,9)) END")
     return coalesce(parts) if parts else "CAST(NULL AS DECIMAL(38,9))"
 
 
+def _number(key: str, keys: RawColumns) -> str:
+    """Return the staged column of the key's number, as a decimal."""
+    return keys.stage(0, raw_name("number", key), _decimal(key, keys))
+
+
+def _unit(key: str, keys: RawColumns) -> str:
+    """Return the staged column of the unit in which the key's number counts, NULL where it is no time in any."""
+    number = _number(key, keys)
+    cases = [f"WHEN {number} BETWEEN {first} AND {last} THEN {literal(unit)}" for unit, (first, last) in _SPANS.items()]
+    return keys.stage(1, raw_name("unit", key), f"CASE {' '.join(cases)} END")
+
+
 def time_us(key: str, keys: RawColumns, zone: str | None) -> str:
-    """Return UTC microseconds; the unit of a number is told by its magnitude, value by value."""
-    number = _decimal(key, keys)
-    if keys.trusted:
-        return keys.clock(key)
+    """Return the staged column of UTC microseconds; the unit of a number is told by its magnitude, value by value."""
+    number, unit = _number(key, keys), _unit(key, keys)
     scaled = {
         TimeUnit.SECONDS: _scaled_us(number, 1_000_000), TimeUnit.MILLISECONDS: _scaled_us(number, 1_000),
         TimeUnit.MICROSECONDS: _scaled_us(number, 1), TimeUnit.NANOSECONDS: f"CAST(floor({number}) AS BIGINT) // 1000",
     }
-    cases = [f"WHEN {number} BETWEEN {first} AND {last} THEN {scaled[unit]}" for unit, (first, last) in _SPANS.items()]
+    cases = [f"WHEN {literal(name)} THEN {sql}" for name, sql in scaled.items()]
     text = keys.column(RawKind.STRING, key)
+    placed = f"CASE {unit} {' '.join(cases)} END"
     if text:
-        read = _iso_us(text, zone)
-        cases.append(f"WHEN {read} BETWEEN {FIRST_S}000000 AND {LAST_S}000000 THEN {read}")
-    return "CASE " + " ".join(cases) + " END"
+        read = keys.stage(1, raw_name("iso", key), _iso_us(text, zone))
+        placed = f"COALESCE({placed}, CASE WHEN {read} BETWEEN {FIRST_S}000000 AND {LAST_S}000000 THEN {read} END)"
+    return keys.stage(2, raw_name("us", key), placed)
 
 
 def _scaled_us(number: str, unit: int) -> str:
@@ -108,12 +106,11 @@ def _unclear(zone: str, local: str, at_zone: str) -> str:
 
 @dataclass
 class TimeChecks:
-    """Why lines can't be placed in time, where a zone was assumed, and what shows that neither happened."""
+    """Why lines can't be placed in time, and where a zone was assumed."""
 
     faults: list[tuple[LineFault, str]] = field(default_factory=list)
     naive: list[str] = field(default_factory=list)
     units: dict[TimeUnit, list[str]] = field(default_factory=dict)  # predicates: this line's time is in the unit
-    proof: Proof | None = None
 
 
 def time_checks(mapping: Mapping, keys: RawColumns, zone: str | None) -> TimeChecks:
@@ -123,14 +120,12 @@ def time_checks(mapping: Mapping, keys: RawColumns, zone: str | None) -> TimeChe
         return TimeChecks([(LineFault.NO_TIME, "TRUE")])
     given = {key: f"({keys.present(key)}{_not_empty(key, keys)})" for key in names}
     checks = TimeChecks([(LineFault.NO_TIME, "NOT (" + " OR ".join(given.values()) + ")")])
-    if all(only_numbers(key, keys) for key in names):
-        checks.proof = OneIsWhole(tuple(raw_name(RawKind.DECIMAL, key) for key in names))
     before: list[str] = []
     for key in names:
         here = " AND ".join([given[key], *before])
         unplaced = f"{time_us(key, keys, zone)} IS NULL"
         text = keys.column(RawKind.STRING, key)
-        number = _decimal(key, keys)
+        number = _number(key, keys)
         ambiguous = _ambiguous(text, zone) if text else "FALSE"
         readable = f"({number} IS NOT NULL{_readable_text(text)})"
         checks.faults += [
@@ -140,8 +135,8 @@ def time_checks(mapping: Mapping, keys: RawColumns, zone: str | None) -> TimeChe
         ]
         if text:
             checks.naive.append(f"{here} AND regexp_full_match(trim({text}), {literal(_ISO)}) AND NOT {_has_zone(text)}")
-        for unit, (first, last) in _SPANS.items():
-            checks.units.setdefault(unit, []).append(f"{here} AND {number} BETWEEN {first} AND {last}")
+        for unit in _SPANS:
+            checks.units.setdefault(unit, []).append(f"{here} AND {_unit(key, keys)} = {literal(unit)}")
         before.append(f"NOT {given[key]}")
     return checks
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from quietburn.ledger.careful import NumberText, Pairs, decode
 from quietburn.ledger.events import NO_ERROR
+from quietburn.ledger.exact import NumberText, Pairs, decode
 from quietburn.limits import epoch_seconds
 
 
@@ -24,6 +24,12 @@ class Transform:
     function: Callable[..., Any]
     takes: int
     meaning: str
+    tells_of_nothing: bool = False  # of values that are all missing too: what says nothing of a failure did not fail
+
+    def of(self, *values: Any) -> Any:
+        """Return what the values mean; of nothing most make nothing."""
+        told = self.tells_of_nothing or any(value is not None for value in values)
+        return self(*values) if told else None
 
     def __call__(self, *values: Any) -> Any:
         """Return what the values mean.
@@ -356,7 +362,10 @@ def span_error(error: Any, code: Any) -> Any:
 
 
 TRANSFORMS: dict[str, Transform] = {
-    name: Transform(function, takes, (function.__doc__ or "").split("\n")[0].removeprefix("Return ").rstrip("."))
+    name: Transform(
+        function, takes, (function.__doc__ or "").split("\n")[0].removeprefix("Return ").rstrip("."),
+        tells_of_nothing=name in ("span_status", "status_unless_failed"),
+    )
     for name, function, takes in (
         ("last_item", last_item, 1), ("first_item", first_item, 1), ("item_count", item_count, 1),
         ("item_sum", item_sum, 1), ("plus_one", plus_one, 1), ("ms_between", ms_between, 2),

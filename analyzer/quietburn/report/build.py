@@ -93,6 +93,7 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
     return model.LedgerReport(
         files=[_file(counts) for counts in files],
         lines=total("lines"),
+        physical_lines=total("physical_lines"),
         used=total("used"),
         events=total("events"),
         quarantined=total("quarantined"),

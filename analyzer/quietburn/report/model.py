@@ -62,13 +62,16 @@ class SameTrafficReport(_Frozen):
 class LedgerReport(_Frozen):
     """What became of all lines: lines = used + not_a_request + duplicates + quarantined + blank.
 
-    `reshipped` counts the duplicates that differ in keys of which no column is made; `reshipped_keys`
-    in how many of them each key differs, as far as the ledgers can be read again. `same_call` counts
-    used lines that are the other end of a call that stands in another line: they are in no rate.
+    Where records are not lines (a JSON array, pretty-printed objects), `lines` counts records, and
+    `physical_lines` the lines that they stand on. `reshipped` counts the duplicates that differ in
+    keys of which no column is made; `reshipped_keys` in how many of them each key differs, as far as
+    the ledgers can be read again. `same_call` counts used lines that are the other end of a call that
+    stands in another line: they are in no rate.
     """
 
     files: list[FileReport]
     lines: int
+    physical_lines: int
     used: int
     events: int
     quarantined: int

@@ -6,20 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pj
-
-from quietburn.ledger.blocks import Line, all_plain, count_feeds, line_starts
-from quietburn.ledger.careful import NumberText, Pairs, Refused, parse_line
+from quietburn.ledger.exact import NumberText, Pairs, Refused, parse_line
+from quietburn.ledger.lines import Line
 from quietburn.ledger.reasons import LineFault
+from quietburn.ledger.wellformed import texts_of
 
 Members = dict[str, Any]
-_SPACE = ord(" ")
 _OTHER_STREAM = ""  # all streams of other names are one
 STREAMS = (_OTHER_STREAM, "stdout", "stderr")
-_STDERR = STREAMS.index("stderr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +23,6 @@ class Payload:
     stream: str
     data: bytes
     is_part: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Payloads:
-    """What the lines of a block carry, a line feed behind each.
-
-    Where some are parts, `parts` tells which, and `streams` the place of each line's in `STREAMS`.
-    """
-
-    data: bytes
-    parts: "np.ndarray[Any, np.dtype[np.bool_]] | None" = None
-    streams: "np.ndarray[Any, np.dtype[np.int64]] | None" = None
 
 
 class Wrapper(ABC):
@@ -58,17 +40,11 @@ class Wrapper(ABC):
     def unwrap(self, line: Line) -> Payload | Refused | None:
         """Return what a line carries, why it can't be told, or None where it carries no text at all."""
 
-    @abstractmethod
-    def payloads(self, data: bytes, feeds: int) -> Payloads | None:
-        """Return what lines carry, or None where they must be looked at one by one."""
 
 
 _SECOND = rb"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)"
 _AFTER = rb"(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) "
 _CRI_LINE = re.compile(_SECOND + _AFTER + rb"([FP])(?::[^ \n]*)?(?: (.*))?", re.DOTALL)
-_CRI_SECOND, _CRI_REST = re.compile(_SECOND), re.compile(_AFTER + rb"[FP](?::[^ \n]*)? ")
-_SECOND_LENGTH = len("2026-09-08T02:14:03")
-_SAME_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 class Cri(Wrapper):
@@ -90,32 +66,6 @@ class Cri(Wrapper):
         stream, tag, text = match.groups()
         return Payload(stream.decode(), text or b"", is_part=tag == b"P")
 
-    def payloads(self, data: bytes, feeds: int) -> Payloads | None:  # noqa: ARG002 - objects need it
-        """Return what lines carry, or None where they must be looked at one by one."""
-        codes, places = np.frombuffer(data, np.uint8), line_starts(data)
-        begins, ends = places[:-1], places[1:] - 1
-        spaces = np.flatnonzero(codes == _SPACE)
-        third = np.searchsorted(spaces, begins) + 2
-        if third[-1] >= len(spaces):
-            return None
-        texts = spaces[third] + 1
-        if (texts > ends).any() or (texts < begins + _SECOND_LENGTH).any():
-            return None
-        starts, bodies = begins.tolist(), texts.tolist()
-        # Of twelve thousand heads in a block few differ in more than their digits.
-        seconds = {data[start : start + _SECOND_LENGTH] for start in starts}
-        rests = b"\n".join([data[start + _SECOND_LENGTH : body] for start, body in zip(starts, bodies, strict=True)])
-        shapes = set(rests.translate(_SAME_DIGITS).split(b"\n"))
-        if not (all(map(_CRI_SECOND.fullmatch, seconds)) and all(map(_CRI_REST.fullmatch, shapes))):
-            return None
-        whole = memoryview(data)
-        carried = b"".join([whole[body:end] for body, end in zip(bodies, (ends + 1).tolist(), strict=True)])
-        parts = codes[spaces[third - 1] + 1] == ord("P")
-        if not parts.any():
-            return Payloads(carried)
-        is_stderr = codes[spaces[third - 2] + 1 + len("std")] == ord("e")
-        return Payloads(carried, parts, np.where(is_stderr, _STDERR, STREAMS.index("stdout")))
-
 
 @dataclass(frozen=True)
 class JsonWrapper(Wrapper):
@@ -133,13 +83,19 @@ class JsonWrapper(Wrapper):
     marks_parts: bool = False
     text_may_lack: bool = False
 
+    @property
+    def _read(self) -> tuple[str, ...]:
+        return (self.key, "stream", "_STREAM_ID", "_LINE_BREAK")
+
     def fits(self, text: bytes, members: Members | None) -> bool:  # noqa: ARG002 - the other way of wrapping needs it
         """Whether a sampled line is wrapped this way."""
         return members is not None and self.is_like(members)
 
     def unwrap(self, line: Line) -> Payload | Refused | None:
         """Return what a line carries, why it can't be told, or None where it carries no text at all."""
-        members = parse_line(line, {self.key: None})
+        members: Members | Refused | None = texts_of(line.data, self._read)
+        if members is None:
+            members = parse_line(line, {self.key: None})
         if isinstance(members, Refused):
             return members
         if self.key not in members and self.text_may_lack:
@@ -160,30 +116,8 @@ class JsonWrapper(Wrapper):
             return Refused(LineFault.WRAPPER_UNREADABLE)
         return _journal_bytes(value)
 
-    def payloads(self, data: bytes, feeds: int) -> Payloads | None:
-        """Return what lines carry, or None where they must be looked at one by one."""
-        if self.marks_parts and _CUT_MARK in data:
-            return None
-        table = _texts(data, feeds, self.key) if _are_shallow_objects(data) else None
-        if table is None:
-            return None
-        texts = _one_array(table[self.key])
-        parts = pc.invert(pc.ends_with(texts, "\n"))
-        if not self.has_parts:
-            texts = pc.binary_join_element_wise(texts, "\n", "")
-        elif pc.any(parts).as_py():
-            texts = pc.if_else(parts, pc.binary_join_element_wise(texts, "\n", ""), texts)
-        carried = _bytes_of_texts(texts)
-        if count_feeds(carried) != feeds:
-            return None
-        if not (self.has_parts and pc.any(parts).as_py()):
-            return Payloads(carried)
-        places = pc.index_in(_one_array(table["stream"]), pa.array(STREAMS)).fill_null(STREAMS.index(_OTHER_STREAM))
-        return Payloads(carried, parts.to_numpy(zero_copy_only=False), places.to_numpy(zero_copy_only=False))
-
 
 _CUT_LINE = "line-max"  # what journald notes where it cut a line at its LineMax (systemd.journal-fields, _LINE_BREAK)
-_CUT_MARK = f'"{_CUT_LINE}"'.encode()
 _LONGEST_STREAM_ID = 64  # journald's have 32 digits
 
 
@@ -208,43 +142,6 @@ def _journal_bytes(value: object) -> bytes | Refused:
 
 def _is_byte(part: object) -> bool:
     return isinstance(part, NumberText) and part.isdecimal() and len(part) <= 3 and int(part) <= 255
-
-
-def _are_shallow_objects(data: bytes) -> bool:
-    """Whether each line is one object to the eye of a byte search, and nothing in it was NUL."""
-    return b"\0" not in data and all_plain(data, line_starts(data))
-
-
-_FOREIGN = re.compile(rb"Inf(?![a-z])|-NaN")  # what only the strict reader takes for a number
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _bytes_of_texts(texts: pa.Array) -> bytes:
-    """Return texts one behind the other, as Arrow holds them."""
-    starts = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    carried: bytes = texts.buffers()[2][int(starts[0]) : int(starts[-1])].to_pybytes()
-    return carried
-
-
-def _texts(data: bytes, rows: int, key: str) -> pa.Table | None:
-    """Return the texts and streams of lines, or None where a line has no text."""
-    if (b"Inf" in data or b"-NaN" in data) and _FOREIGN.search(data):
-        return None
-    try:
-        table = pj.read_json(
-            pa.BufferReader(data),
-            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 64),
-            parse_options=pj.ParseOptions(
-                explicit_schema=pa.schema([(key, pa.string()), ("stream", pa.string())]),
-                newlines_in_values=False, unexpected_field_behavior="ignore",
-            ),
-        )
-    except (pa.ArrowInvalid, UnicodeDecodeError):
-        return None
-    return table if table.num_rows == rows and not table[key].null_count else None
 
 
 def _stream_of(members: Members) -> str:

@@ -1,21 +1,18 @@
-"""The careful way: one line at a time, strict about what JSON leaves open."""
+"""The exact parser for suspect lines: it decides them, names the reason, and keeps numbers as they are written."""
 
 import json
-import math
 import re
 import threading
 from collections.abc import Collection, Iterable
 from collections.abc import Mapping as KeyMap
 from dataclasses import dataclass
-from decimal import Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
-from quietburn.ledger.blocks import MAX_LINE_BYTES, MAX_NESTING, Line
+from quietburn.ledger.lines import MAX_LINE_BYTES, MAX_NESTING, Line
 from quietburn.ledger.reasons import LineFault
 
-_TIME_LIMIT = Decimal(10) ** 28  # within the 38 digits of a time column, and beyond every time
-_TIME_CONTEXT = Context(prec=60)
+Members = dict[str, Any]
 # Matches from any quote on, to the end of the line where the string has none: a search that
 # failed there would start again at each escaped quote.
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -192,15 +189,6 @@ def _same(a: object, b: object) -> bool:
     return type(a) is type(b) and a == b
 
 
-def plain(value: Any) -> Any:
-    """Return nested Pairs as dicts (for paths into objects)."""
-    if isinstance(value, Pairs):
-        return {key: plain(part) for key, part in value}
-    if isinstance(value, list):
-        return [plain(part) for part in value]
-    return value
-
-
 def resolve(members: KeyMap[str, Any], key: str) -> Any:
     """Return the value at a key, or at a `/path` into nested objects and lists; None where absent."""
     if not key.startswith("/"):
@@ -224,26 +212,21 @@ def _step(value: Any, step: str) -> Any:
     return None
 
 
-def as_float(text: NumberText) -> float:
-    """Return a JSON number as a double (`NaN`, `Infinity` and what overflows included)."""
-    return float(text)
-
-
-def as_time_decimal(text: NumberText) -> Decimal | None:
-    """Return a number with at most nine decimals for the time columns, or None if it is not finite.
-
-    What the column can't hold is out of every range: it becomes the limit, and stays refused.
-    """
-    if not math.isfinite(float(text)):
-        return None
-    if abs(float(text)) >= _TIME_LIMIT:
-        return _TIME_LIMIT
-    try:
-        return Decimal(text).quantize(Decimal("1e-9"), rounding="ROUND_FLOOR", context=_TIME_CONTEXT)
-    except InvalidOperation:
-        return None
-
-
 def keys_with_values(members: KeyMap[str, Any]) -> Iterable[str]:
     """Return the keys that hold something."""
     return (key for key, value in members.items() if value is not None)
+
+
+def token(value: Any) -> str | None:
+    """Return a value as JSON text, numbers as they are written; None for null."""
+    if value is None:
+        return None
+    if isinstance(value, NumberText):
+        return "0" if value == "-0" else str(value)
+    if isinstance(value, Pairs):
+        return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{token(part) or 'null'}" for key, part in value) + "}"
+    if isinstance(value, dict):
+        return token(Pairs(value.items()))
+    if isinstance(value, list):
+        return "[" + ",".join(token(part) or "null" for part in value) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from quietburn.ledger.blocks import MAX_LINE_BYTES, Line
-from quietburn.ledger.careful import Refused, parse_line
+from quietburn.ledger.exact import Refused, parse_line
+from quietburn.ledger.framing.formats import Payload
+from quietburn.ledger.lines import MAX_LINE_BYTES, Line
 from quietburn.ledger.reasons import Fault, LineFault
-from quietburn.ledger.wrappers import Payload
 
 _MOST_PARTS = 1 << 16  # a place costs memory too, however short the text; runtimes write parts of 4 KiB and more
 _MOST_STREAMS = 64  # that wait at a time: journald has one for each connection
@@ -41,6 +41,10 @@ class Joiner:
     def is_waiting(self) -> bool:
         """Whether a part waits for the rest of its line."""
         return bool(self._waiting)
+
+    def waits_for(self, stream: str) -> bool:
+        """Whether a part of a stream waits for the rest of its line."""
+        return stream in self._waiting
 
     def take(self, line: Line, payload: Payload) -> Joined | None:
         """Take what a physical line carries; return a record when this is its end.
@@ -84,11 +88,16 @@ class Joiner:
         places = tuple(Line(part.number, part.offset, b"", length=part.size) for part in rest)
         return Joined(Line(first.number, first.offset, data, unfinished, first.size), places)
 
-    def close(self) -> None:
-        """Refuse what still waits at the end of the file."""
+    def close(self) -> list[Joined]:
+        """Return what waits at the end of the file and is whole without an end; refuse the rest."""
+        whole = []
         for waiting in self._waiting.values():
-            self._refuse(waiting.parts, LineFault.INCOMPLETE_LAST_LINE)
+            if waiting.parts and _is_object(waiting.parts):
+                whole.append(self._whole(waiting.parts))
+            else:
+                self._refuse(waiting.parts, LineFault.INCOMPLETE_LAST_LINE)
         self._waiting.clear()
+        return whole
 
     def _refuse(self, parts: list[Line], code: LineFault) -> None:
         self.faults += [Fault(part.number, part.offset, part.size, code) for part in parts]
