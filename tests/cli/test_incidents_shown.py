@@ -59,3 +59,36 @@ def test_days_are_named_where_a_report_is_longer_than_one(tmp_path: Path) -> Non
     write(tmp_path / "days.jsonl", events)
     done = run(tmp_path, "analyze", "days.jsonl", "--brief")
     assert "  2026-09-10 02:14\u201302:15  PAGE " in done.out
+
+
+def test_markdown_lists_incidents_folds_the_details_and_names_no_caller(tmp_path: Path, night: Path) -> None:
+    done = run(tmp_path, "analyze", night.name, "--format", "markdown")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("<!-- quietburn analyze -->\n### quietburn: 1 incident (1 page)\n")
+    shown, folded = done.out.split("<details>")
+    (item,) = [line for line in shown.splitlines() if line.startswith("- ")]
+    assert item.startswith("- 02:14\u201302:15 **page** Answers arrive as 200 after the caller's deadline \u00b7 complete")
+    assert "also page success-hides-outage: " in folded
+    assert "app-1" not in done.out
+
+
+def test_github_annotates_each_incident_and_names_no_caller(tmp_path: Path, night: Path) -> None:
+    done = run(tmp_path, "analyze", night.name, "--format", "github")
+    assert (done.status, done.err) == (0, "")
+    annotation, summary = done.out.splitlines()
+    assert annotation.startswith("::warning title=quietburn%3A page late-but-200::02:14\u201302:15 Answers arrive as 200 after ")
+    assert summary == "quietburn analyze: 1 incident (1 page); success 100.0 %, usable 0.0 %"
+    assert "app-1" not in done.out
+
+
+def test_a_name_of_a_backend_does_not_act_in_markdown_or_as_a_command(tmp_path: Path) -> None:
+    hostile = "x](http://e.vil)<script>\n::error::@all"
+    waiting: dict[str, Any] = {"backend": hostile, "queue_age_ms": 5_000, "cpu_pct": 90}
+    write(tmp_path / "night.jsonl", [late(i, request_id=f"r{i}", **waiting) for i in range(20)])
+    markdown, github = run_all(tmp_path, [["analyze", "night.jsonl", "--format", name] for name in ("markdown", "github")])
+    assert "saturation" in markdown.out
+    assert "<script" not in markdown.out
+    assert "http://" not in markdown.out
+    assert "[" not in markdown.out.replace("\\[", "").partition("<details>")[0]
+    assert "@all" not in markdown.out
+    assert not [line for line in github.out.splitlines() if line.startswith("::error")]

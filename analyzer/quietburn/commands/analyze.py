@@ -26,6 +26,8 @@ class ReportFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    MARKDOWN = "markdown"
+    GITHUB = "github"
 
 
 class FailOn(StrEnum):
@@ -117,10 +119,22 @@ def _analyzed(
 
 
 def _rendered(report: "Report", output_format: ReportFormat, output: Path | None, *, verbose: bool, detail: str) -> str:
+    if output_format is ReportFormat.MARKDOWN:
+        from quietburn.report.incidents_markdown import report_markdown
+
+        return report_markdown(report)
+    if output_format is ReportFormat.GITHUB:
+        from quietburn.report.github import report_github
+
+        return report_github(report)
     if output_format is ReportFormat.JSON:
         from quietburn.report.printable import inert_json
 
         return inert_json(json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True, allow_nan=False)) + "\n"
+    return _text(report, output, verbose=verbose, detail=detail)
+
+
+def _text(report: "Report", output: Path | None, *, verbose: bool, detail: str) -> str:
     from rich.console import Console
 
     from quietburn.report.text import Detail, render_text

@@ -1,4 +1,4 @@
-"""The results of `gate` and `compare` as GitHub workflow commands: annotations of the run.
+"""The results of `analyze`, `gate` and `compare` as GitHub workflow commands: annotations of the run.
 
 The commands' escapes are those of GitHub's toolkit (`%`, CR and LF everywhere; `:` and `,` in
 properties too).
@@ -6,12 +6,27 @@ properties too).
 
 from collections.abc import Iterator
 
-from quietburn.report import words
+from quietburn.report import incident_words, words
+from quietburn.report.model import Report
 from quietburn.report.printable import printable
 from quietburn.report.verdict import ComparisonReport, GateReport, Standing, Verdict
 
 _LEVELS = {Verdict.FAIL: "error", Verdict.UNDECIDED: "error", Verdict.PASS: "notice"}
 _FINDING_LEVELS = {"page": "warning", "ticket": "warning"}
+
+
+def report_github(report: Report) -> str:
+    """Return an annotation for each incident and each rule that failed, and how many incidents there are; no caller is named."""
+    lines = [
+        command(
+            _FINDING_LEVELS.get(incident.severity, "notice"), f"quietburn: {incident.severity} {incident.rule}",
+            f"{incident_words.when(incident, report)} {incident_words.what(incident)}",
+        )
+        for incident in report.incidents
+    ]  # fmt: skip
+    lines += [command("warning", f"quietburn: {e.rule} could not be judged", e.problem) for e in report.errored]
+    rates = f"success {words.percent(report.rates.success_rate)}, usable {words.percent(report.rates.usable_rate)}"
+    return "".join(f"{line}\n" for line in (*lines, f"quietburn analyze: {incident_words.how_many(report)}; {rates}"))
 
 
 def gate_github(report: GateReport) -> str:

@@ -1,5 +1,6 @@
 """An incident in words, as the text, Markdown and GitHub views put it."""
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -26,17 +27,36 @@ def cost(incident: IncidentReport) -> str:
     """Return what an incident cost, as far as it cost anything that is counted."""
     parts = [f"{counted(incident.requests_not_served, 'request')} not served"] if incident.requests_not_served else []
     parts += [f"{number(incident.tokens)} tokens"] if incident.tokens else []
-    return " \u00b7 ".join(parts)
+    return _joined(*parts)
+
+
+def what(incident: IncidentReport) -> str:
+    """Return what happened, where, and what it cost, on one line that names no caller."""
+    return _joined(incident.title, where(incident), cost(incident))
 
 
 def line(incident: IncidentReport) -> str:
-    """Return what happened, where, what it cost and who was behind it, on one line."""
-    return " \u00b7 ".join(part for part in (incident.title, where(incident), cost(incident), who(incident)) if part)
+    """Return the same with who was behind it."""
+    return _joined(what(incident), who(incident))
+
+
+def how_many(report: Report) -> str:
+    """Return how many incidents there are, the pages first; or that there is none."""
+    if not report.incidents:
+        return "no incident"
+    counts = Counter(incident.severity for incident in report.incidents)
+    graded = [counted(counts[severity], severity) for severity in ("page", "ticket") if counts[severity]]
+    graded += [f"{counts['info']:,} info"] if counts["info"] else []
+    return f"{counted(len(report.incidents), 'incident')} ({', '.join(graded)})"
 
 
 def who(incident: IncidentReport) -> str:
     """Return the names of those behind an incident, most first."""
     return _first(str(value) for entry in incident.who for key, value in entry.items() if key not in ("share", "tokens"))
+
+
+def _joined(*parts: str) -> str:
+    return " \u00b7 ".join(part for part in parts if part)
 
 
 def _first(names: Iterable[str]) -> str:

@@ -46,9 +46,9 @@ def gate_markdown(report: GateReport) -> str:
         "",
         f"Repeat: {code(report.command)}",
         "",
-        _folded(_gate_details(report)),
+        folded(_gate_details(report)),
     ]
-    return _inert(lines)
+    return inert(lines)
 
 
 def compare_markdown(report: ComparisonReport) -> str:
@@ -68,9 +68,9 @@ def compare_markdown(report: ComparisonReport) -> str:
         "",
         f"Repeat: {code(report.command)}",
         "",
-        _folded(details),
+        folded(details),
     ]
-    return _inert(lines)
+    return inert(lines)
 
 
 def _row(difference: DifferenceReport) -> str:
@@ -102,7 +102,7 @@ def _models(models: ModelsReport) -> str:
     return "".join(parts)
 
 
-def _folded(details: list[str]) -> str:
+def folded(details: list[str]) -> str:
     """Return details that are there when asked for, on one line of the source, where Markdown is not read."""
     return f"<details><summary>Details</summary><br>{'<br>'.join(_html(detail) for detail in details)}</details>"
 
@@ -132,5 +132,6 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\u2026"
 
 
-def _inert(lines: list[str]) -> str:
+def inert(lines: list[str]) -> str:
+    """Return lines as a comment in which no character acts that a terminal or a CI log would obey."""
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from quietburn.report.model import FindingReport
 from quietburn.report.printable import printable
-from quietburn.report.words import number, percent
+from quietburn.report.words import number, observed, percent
 
 _SHOWN_LINES = 8
 SEVERITY_STYLE = {"page": "bold red", "ticket": "bold yellow", "info": "bold blue"}
@@ -29,22 +29,12 @@ def finding_lines(finding: FindingReport, width: int) -> Lines:
         + plain(f"  {subject}  {finding.window.start} to {finding.window.end}")
     )
     yield from field_lines("", finding.title, width, "italic")
-    observed = (_observed(name, value) for name, value in finding.observed.items() if value is not None)
-    yield from field_lines("observed", ", ".join(observed), width)
+    yield from field_lines("observed", observed(finding), width)
     yield from field_lines("inference", finding.inference, width)
     yield from field_lines("action", finding.action, width)
     if finding.top:
         yield from field_lines("who", ", ".join(who(entry) for entry in finding.top), width)
     yield from field_lines("lines", _lines(finding), width, "dim")
-
-
-def _observed(name: str, value: float | None) -> str:
-    for suffix, shown in (("_ms", "ms"), ("_pct", "%")):
-        if name.endswith(suffix):
-            return f"{name.removesuffix(suffix).replace('_', ' ')} {number(value)} {shown}"
-    is_share = name.endswith(("_share", "_rate")) or name.startswith("share_of")
-    words = name.replace("_", " ").replace("two xx", "2xx answers").replace(" 2xx", " 2xx answers", name.count("_2xx"))
-    return f"{words} {percent(value) if is_share and not isinstance(value, bool) else number(value)}"
 
 
 def who(entry: dict[str, str | float | int | None]) -> str:

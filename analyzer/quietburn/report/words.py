@@ -1,6 +1,6 @@
 """Numbers and names as every text of ours puts them."""
 
-from quietburn.report.model import LeftOutReport, RatesReport
+from quietburn.report.model import FindingReport, LeftOutReport, RatesReport
 from quietburn.report.verdict import DifferenceReport, GateReport, ModelsReport, NotUsable, Verdict
 
 CRITERION = {"on_time": "on time", "complete": "complete", "non_empty": "non-empty"}
@@ -141,3 +141,17 @@ def changed(models: ModelsReport) -> list[tuple[str, list[str]]]:
     """Return which models changed, as a label and names; nothing where none did."""
     labelled = [("Models only before", models.only_before), ("Models only after", models.only_after)]
     return [(label, names) for label, names in labelled if names]
+
+
+def observed(finding: FindingReport) -> str:
+    """Return what a finding observed, as far as it is known."""
+    return ", ".join(_observed(name, value) for name, value in finding.observed.items() if value is not None)
+
+
+def _observed(name: str, value: float | None) -> str:
+    for suffix, shown in (("_ms", "ms"), ("_pct", "%")):
+        if name.endswith(suffix):
+            return f"{name.removesuffix(suffix).replace('_', ' ')} {number(value)} {shown}"
+    is_share = name.endswith(("_share", "_rate")) or name.startswith("share_of")
+    words = name.replace("_", " ").replace("two xx", "2xx answers").replace(" 2xx", " 2xx answers", name.count("_2xx"))
+    return f"{words} {percent(value) if is_share and not isinstance(value, bool) else number(value)}"
