@@ -25,28 +25,30 @@ def table_markdown(rules: Iterable[Rule]) -> str:
     for rule in rules:
         severities = ", ".join(dict.fromkeys(grade.severity.value for grade in rule.grades))
         alert = f"`{rule.alert.name}`" if rule.alert.name else "none"
-        lines.append(f"| [{rule.id}](rules/{rule.id}.md) | {_text(rule.rule.title)} | {severities} | {_needs(rule)} | {alert} |")
+        title = escaped(rule.rule.title)
+        lines.append(f"| [{rule.id}](rules/{rule.id}.md) | {title} | {severities} | {_needs(rule)} | {alert} |")
     return "\n".join(lines) + "\n"
 
 
 def page_markdown(rule: Rule, rules: Iterable[Rule]) -> str:
     """Return a rule's page; `rules` are all of them, since some may explain it."""
     about = rule.rule
-    lines = [f"# {rule.id}", "", f"{_text(about.title)}. Origin: {_text(about.origin)}. Revision {about.revision}.", ""]
+    lines = [f"# {rule.id}", "", f"{escaped(about.title)}. Origin: {escaped(about.origin)}. Revision {about.revision}.", ""]
     lines += ["## When it is flagged", ""]
     lines += [f"- {grade.severity.value}, over {grade.window}: `{' '.join(grade.flag.split())}`" for grade in rule.grades]
     lines += ["", f"Subject: {', '.join(about.subject)}. Needs: {_needs(rule)}.", ""]
     if rule.parameters:
         lines += ["| parameter | default | unit | meaning |", "| --- | --- | --- | --- |"]
         lines += [
-            f"| `{name}` | {_default(one)} | {_text(one.unit)} | {_text(one.meaning)} |" for name, one in rule.parameters.items()
+            f"| `{name}` | {_default(one)} | {escaped(one.unit)} | {escaped(one.meaning)} |"
+            for name, one in rule.parameters.items()
         ]
         lines.append("")
     lines += _section("What to do first", [rule.runbook.first]) + _section("What not to do", [rule.runbook.never])
-    lines += _section("When it is wrong", [f"- {_text(text)}" for text in about.false_positives])
+    lines += _section("When it is wrong", [f"- {escaped(text)}" for text in about.false_positives])
     if about.known_gaps:
-        lines += _section("What it can't see", [f"- {_text(text)}" for text in about.known_gaps])
-    alert = f"`{rule.alert.name}`: {rule.alert.summary}" if rule.alert.name else f"None: {_text(rule.alert.none or '')}"
+        lines += _section("What it can't see", [f"- {escaped(text)}" for text in about.known_gaps])
+    alert = f"`{rule.alert.name}`: {rule.alert.summary}" if rule.alert.name else f"None: {escaped(rule.alert.none or '')}"
     lines += _section("Alert", [alert])
     lines += _incidents(rule, [other.id for other in rules if rule.id in other.rule.explains])
     return "\n".join(lines).rstrip() + "\n"
@@ -67,7 +69,7 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 def _needs(rule: Rule) -> str:
     groups = [" or ".join(group) for group in rule.rule.any_of]
-    return ", ".join(f"`{name}`" for name in rule.rule.needs) + "".join(f"; {_text(group)}" for group in groups)
+    return ", ".join(f"`{name}`" for name in rule.rule.needs) + "".join(f"; {escaped(group)}" for group in groups)
 
 
 def _default(parameter: Parameter) -> str:
@@ -75,6 +77,6 @@ def _default(parameter: Parameter) -> str:
     return default + "".join(f" ({number:g} in the {lab} lab)" for lab, number in parameter.lab.items())
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a text in which no Markdown acts, on one line."""
     return " ".join(text.split()).translate(_ESCAPED)
