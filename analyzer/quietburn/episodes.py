@@ -100,8 +100,9 @@ def _by_windows(engine: Engine, rule: Rule, values: Values, reduction: Reduction
     runs = [_Run(run.subject, _at_own_severity(rule, run.rows)) for run in flagged]
     if not runs:
         return Judged([], "")
-    engine.with_rows(_FLAGGED, _run_table(rule, runs))
-    return Judged([_episode(rule, run) for run in runs], _evidence_in_windows(rule, values))
+    episodes = [_episode(rule, run) for run in runs]
+    engine.with_rows(_FLAGGED, _run_table(rule, runs, episodes))
+    return Judged(episodes, _evidence_in_windows(rule, values))
 
 
 def _runs(rule: Rule, rows: list[dict[str, Any]]) -> Iterator[_Run]:
@@ -140,8 +141,8 @@ def _worst(rule: Rule, run: _Run) -> dict[str, Any]:
     return max(run.rows, key=badness)
 
 
-def _run_table(rule: Rule, runs: list[_Run]) -> pa.Table:
-    """Return the runs with the span of their evidence: (first flagged - window, last flagged]."""
+def _run_table(rule: Rule, runs: list[_Run], episodes: list[Episode]) -> pa.Table:
+    """Return the runs with the span of their evidence, (first flagged - window, last flagged], and what it is compared with."""
     spans = [window_minutes(rule.grades[run.rows[0]["grade"]].window) for run in runs]
     columns: dict[str, Any] = {
         "run": pa.array(range(len(runs)), pa.int64()),
@@ -150,16 +151,22 @@ def _run_table(rule: Rule, runs: list[_Run]) -> pa.Table:
     }
     for key in rule.rule.subject:
         columns[f"of_{key}"] = pa.array([run.subject[key] for run in runs], pa.string())
+    for name in rule.evidence_reads:
+        numbers = [None if (value := episode.observed[name]) is None else float(value) for episode in episodes]
+        columns[f"observed_{name}"] = pa.array(numbers, pa.float64())
     return pa.table(columns)
 
 
 def _evidence_in_windows(rule: Rule, values: Values) -> str:
     measure = bind(rule.finding.measure, values) if rule.finding.measure else "CAST(NULL AS DOUBLE)"
     on = " AND ".join(f"COALESCE(e.{key}, '') = r.of_{key}" for key in rule.rule.subject)
+    on += " AND e.minute > r.after_minute AND e.minute <= r.to_minute"
+    if rule.evidence_reads:
+        compared = bind(rule.evidence_sql, values)
+        return f"SELECT r.run, {_OF_EVENT}, {measure} AS measure FROM events e JOIN {_FLAGGED} r ON {on} WHERE {compared}"
     return (
         f"SELECT r.run, {_OF_EVENT}, e.measure "
-        f"FROM (SELECT *, {measure} AS measure FROM events WHERE {bind(rule.evidence, values)}) e "
-        f"JOIN {_FLAGGED} r ON {on} AND e.minute > r.after_minute AND e.minute <= r.to_minute"
+        f"FROM (SELECT *, {measure} AS measure FROM events WHERE {bind(rule.evidence, values)}) e JOIN {_FLAGGED} r ON {on}"
     )
 
 

@@ -43,6 +43,13 @@ def test_only_an_event_rule_may_take_the_most_of_a_minute() -> None:
     assert Rule.model_validate(content("over-envelope") | {"minutes": most}).reduced_columns == most
 
 
+def test_a_median_of_a_minute_is_refused_with_the_reason_and_where_to_read_how_else() -> None:
+    refused = refusal(content("saturation") | {"minutes": {"usual": "median(latency_ms)"}})
+
+    assert "minutes.usual must be one sum(...)" in refused
+    assert "medians of minutes don't add up to a window's (CONTRIBUTING.md, Medians)" in refused
+
+
 def test_a_windowed_rule_says_what_counts_against_its_subject() -> None:
     silent = content("saturation")
     del silent["finding"]["evidence"]

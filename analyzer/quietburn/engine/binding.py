@@ -113,7 +113,8 @@ def _bound(rule: Rule, values: Values, columns: set[str]) -> list[str]:
     else:
         made.append(f"SELECT minute{minutes} FROM events GROUP BY minute")
         measure = bind(rule.finding.measure, values) if rule.finding.measure else "NULL"
-        made.append(f"SELECT {measure} FROM events WHERE {bind(rule.evidence, values)}")
+        observed = "".join(f", CAST(NULL AS DOUBLE) AS observed_{name}" for name in rule.evidence_reads)
+        made.append(f"SELECT {measure} FROM (SELECT *{observed} FROM events) WHERE {bind(rule.evidence_sql, values)}")
     made += [bind(grade.minutes, values) for grade in rule.alert.grades if grade.minutes]
     rolled = ", ".join(f"{name} DOUBLE" for name in rule.rolled)
     over_windows = [*(grade.flag for grade in rule.grades), *rule.window_observed.values()]

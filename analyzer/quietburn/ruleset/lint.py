@@ -19,6 +19,10 @@ FUNCTIONS = frozenset({
     "+", "-", "*", "/", "//", "abs", "round", "floor", "sqrt", "power", "greatest", "least",
     "sum", "count", "count_star", "min", "max", "avg",
 })
+_QUANTILES = frozenset({
+    "median", "mad", "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "percentile_cont", "percentile_disc",
+})
+_NO_QUANTILE = "engines compute it differently; take the row of a place with row_number() (CONTRIBUTING.md, Medians)"
 WINDOW_FUNCTIONS = frozenset({"row_number", "lag", "lead", "sum", "count", "count_star", "min", "max", "avg"})
 _CASTS = frozenset({"BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN"})
 _OPERATORS = frozenset({
@@ -72,7 +76,7 @@ def _statements(rule: Rule, values: Values) -> Iterator[tuple[str, str]]:
     if rule.finding.measure:
         expressions["finding.measure"] = rule.finding.measure
     if not rule.classify:
-        expressions["finding.evidence"] = rule.evidence
+        expressions["finding.evidence"] = rule.evidence_sql
     for where, text in expressions.items():
         yield where, f"SELECT ({bind(text, values)}) AS value FROM {EVENTS}"
 
@@ -182,7 +186,7 @@ def _of(allowed: frozenset[str]) -> Callable[[Node], Iterator[str]]:
 
 def _function(node: Node) -> Iterator[str]:
     if node["function_name"] not in FUNCTIONS:
-        yield f"calls {node['function_name']}()"
+        yield f"calls {node['function_name']}()" + (f"; {_NO_QUANTILE}" if node["function_name"] in _QUANTILES else "")
     if node["filter"]:
         yield "uses FILTER"
     if node["distinct"]:

@@ -12,6 +12,7 @@ from quietburn.ruleset.severity import Severity
 
 _WINDOW = re.compile(r"^([1-9][0-9]*)(m|h)$")
 _NAME = r"^[a-z][a-z0-9_]*$"
+_OF_WINDOW = re.compile(r"\bwindow\.([a-z][a-z0-9_]*)\b")
 _STRETCH_MINUTES = 60  # a longer gap between two events starts a new finding
 EVENT_COUNT = "count(*)"  # the one minute column of an event rule
 Tag = Literal["prefix", "queue", "capacity", "probes", "tokens", "deadline", "answers", "retries", "failover", "readiness"]
@@ -154,8 +155,10 @@ class FindingText(_Frozen):
     """What counts against the subject, and the sentences of a finding (Jinja over observed values).
 
     `evidence` is a predicate over `events` or the name of one of the rule's own events; an event
-    rule has none, its SELECT says it. `corroborated` is a Jinja expression over observed values: where
-    it is false the finding is possible, not likely.
+    rule has none, its SELECT says it. The predicate may read `window.NAME`, what the finding
+    observes under that name, so that it names the events that differ from the rest of their window.
+    `corroborated` is a Jinja expression over observed values: where it is false the finding is
+    possible, not likely.
     """
 
     evidence: str | None = None
@@ -183,13 +186,16 @@ class Rule(_Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> "Rule":
         self._check_kind()
+        self._check_evidence()
         for name in [*self.minutes, *self.events, *self.observed_names, *self.parameters]:
             if not re.match(_NAME, name):
                 raise ValueError(f"{name!r} is not a name; write lower-case letters, digits and _")
         for name, expression in self.minutes.items():
             allowed = "sum|count|avg|max" if self.classify else "sum|count|avg"  # a maximum has no sum over a window
             if not re.match(rf"^({allowed})\(.*\)$", expression.strip(), re.DOTALL):
-                raise ValueError(f"minutes.{name} must be one sum(...), count(...) or, for a gauge, avg(...)")
+                hint = "; medians of minutes don't add up to a window's (CONTRIBUTING.md, Medians)"
+                hint = hint if re.match(r"\s*(median|quantile|percentile|approx_quantile)", expression) else ""
+                raise ValueError(f"minutes.{name} must be one sum(...), count(...) or, for a gauge, avg(...){hint}")
         if self.finding.worst_by not in self.observed_names:
             raise ValueError(f"finding.worst_by names {self.finding.worst_by!r}, which is not observed")
         unknown = self.parameter_names - set(self.parameters)
@@ -199,6 +205,13 @@ class Rule(_Frozen):
             if grade.severity not in {own.severity for own in self.grades}:
                 raise ValueError(f"alert has a grade {grade.severity.value!r} that the rule doesn't flag")
         return self
+
+    def _check_evidence(self) -> None:
+        for name in self.evidence_reads:
+            if name not in self.window_observed:
+                raise ValueError(f"finding.evidence reads window.{name}, which is not in window.observed")
+        if any(_OF_WINDOW.search(text) for text in (*self.minutes.values(), *self.events.values())):
+            raise ValueError("reads window.NAME outside of finding.evidence; there is no window yet where minutes are counted")
 
     def _check_kind(self) -> None:
         if (self.window is None) == (self.classify is None):
@@ -261,6 +274,16 @@ class Rule(_Frozen):
         """Return the predicate over `events` that names what counts against a windowed rule's subject."""
         named = self.finding.evidence or "FALSE"
         return self.events.get(named, named)
+
+    @property
+    def evidence_reads(self) -> tuple[str, ...]:
+        """Return the observed values that the evidence is compared with (`window.NAME`), each once."""
+        return tuple(dict.fromkeys(_OF_WINDOW.findall(self.evidence)))
+
+    @property
+    def evidence_sql(self) -> str:
+        """Return the evidence's predicate over `events` beside one column `observed_NAME` for each `window.NAME`."""
+        return _OF_WINDOW.sub(r"observed_\1", self.evidence)
 
     @cached_property
     def expressions(self) -> tuple[str, ...]:
