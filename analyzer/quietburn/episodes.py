@@ -24,7 +24,7 @@ Observed = dict[str, float | bool | None]
 _FLAGGED = "flagged_runs"
 _OF_EVENT = (
     "e.event_id, e.file_id AS file_order, e.file, e.line, e.item, e.ts_us, e.tokens, e.client, e.tenant, e.model, e.backend, "
-    "e.in_request, e.request_key, e.verdict"
+    "e.writer, e.in_request, e.request_key, e.verdict"
 )
 
 
@@ -44,7 +44,7 @@ class Judged:
     """A rule's episodes, and the SELECT of what counts against them.
 
     It returns run (the episode's place), event_id, file_order, file, line, item, ts_us, tokens, client, tenant,
-    model, backend, in_request, request_key, verdict and measure.
+    model, backend, writer, in_request, request_key, verdict and measure.
     """
 
     episodes: list[Episode]

@@ -50,9 +50,10 @@ def _lines_sql(table: str) -> str:
     )
 
 
-def top_sql(table: str, key: str = "run") -> str:
+def top_sql(table: str, key: str = "run", column: str = "who") -> str:
     """Return the SELECT of the three who stand behind most rows of each `key`: it, who, n, tokens."""
-    counted = f"SELECT {key}, who, count(*) AS n, sum(tokens) AS tokens FROM {table} WHERE who IS NOT NULL GROUP BY {key}, who"
+    told = f"SELECT {key}, {column} AS who, tokens FROM {table} WHERE {column} IS NOT NULL"
+    counted = f"SELECT {key}, who, count(*) AS n, sum(tokens) AS tokens FROM ({told}) GROUP BY {key}, who"
     placed = f"SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY n DESC, who) AS place FROM ({counted})"
     return f"SELECT {key}, who, n, tokens FROM ({placed}) WHERE place <= {_TOP} ORDER BY {key}, place"
 
@@ -108,15 +109,17 @@ def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
     """Yield a finding for each episode. Raises RuleFault."""
     if not judged.episodes:
         return
-    who, table = named_by(engine), evidence_table(rule.id)
+    who, asked, table = named_by(engine), named_by(engine, rule.finding.who), evidence_table(rule.id)
     with running(rule, _PART):
         # Asked several times, and dear to find among all events.
-        engine.make_table(table, f"SELECT {_KEPT}, {who or 'NULL'} AS who, {_UNSERVED} FROM ({judged.evidence_sql})")
+        named = f"{who or 'NULL'} AS who, {asked or 'NULL'} AS asked"  # incidents ask who, whatever the rule
+        engine.make_table(table, f"SELECT {_KEPT}, {named}, {_UNSERVED} FROM ({judged.evidence_sql})")
     facts = {row["run"]: row for row in engine.select(_facts_sql(table)).to_pylist()}
     lines: dict[int, list[Evidence]] = {}
     for row in engine.select(_lines_sql(table)).to_pylist():
         lines.setdefault(row["run"], []).append(Evidence(row["file"], row["line"], row["item"]))
-    top = top_of(engine, who, top_sql(table), {index: row["hits"] for index, row in facts.items()}) if who else {}
+    hits = {index: row["hits"] for index, row in facts.items()}
+    top = top_of(engine, asked, top_sql(table, column="asked"), hits) if asked else {}
     sentences = Sentences(rule)
     for index, episode in enumerate(judged.episodes):
         fact = facts.get(index)
@@ -147,9 +150,9 @@ def _known(episode: Episode) -> dict[str, str]:
     return {key: value for key, value in episode.subject.items() if value != ""}
 
 
-def named_by(engine: Engine) -> str | None:
-    """Return the column that says who is behind an event: the first of client, tenant, model, backend that the run carries."""
-    return next((name for name in _WHO if engine.carries(name)), None)
+def named_by(engine: Engine, asked: str | None = None) -> str | None:
+    """Return the column that says who is behind an event: the first that the run carries, the asked one before all."""
+    return next((name for name in (asked, *_WHO) if name and engine.carries(name)), None)
 
 
 def top_of(engine: Engine, column: str, sql: str, hits: dict[int, int]) -> dict[int, tuple[TopEntry, ...]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from quietburn.answers import Rates
 from quietburn.classify import Outcome, RuleResult
+from quietburn.engine.clocks import Clocks
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.settings import Settings
 from quietburn.ledger.units import GIVEN, Settled
@@ -47,6 +48,29 @@ def _of_times(engine: DuckEngine, zone: str | None) -> Iterator[str]:
     future, latest = engine.after(time.time_ns() // 1000 + _CLOCK_SKEW_US)
     if future:
         yield f"{future:,} events lie in the future, the last at {iso(latest)}: somebody's clock is wrong."
+    if engine.clocks.skew_us:
+        yield _of_clocks(engine.clocks, {str(counts.file_id): counts.label for counts in engine.files})
+
+
+def _of_clocks(clocks: Clocks, files: dict[str, str]) -> str:
+    """Name the writers whose clocks differ, and by how much, as far as that is known."""
+    error = f"{clocks.error_us / 1e6:,.1f} s"
+    if clocks.told_by is None:
+        return (
+            f"Clock skew: attempts of one request contradict each other by up to {clocks.skew_us / 1e6:,.1f} s, and no field "
+            f"tells who wrote a line (log the gateway's instance as writer). What compares attempts by less than {error} "
+            "is withheld, and on time is unknown there."
+        )
+    names = files if clocks.told_by == "file" else {}
+    off = ", ".join(
+        f"{clocks.told_by} {names.get(name, name)} is {abs(ahead) / 1e6:,.1f} s "
+        f"{'ahead of' if ahead > 0 else 'behind'} the others"
+        for name, ahead in sorted(clocks.ahead_us.items()) if ahead
+    )
+    return (
+        f"Clock skew: {off}, as attempts of one request tell. Times between writers are corrected by it; what is closer than "
+        f"{error} is withheld, and on time is unknown there."
+    )
 
 
 def _of_same_traffic(engine: DuckEngine) -> Iterator[str]:

@@ -96,6 +96,10 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         # Three of 18 wait in each earlier minute, one of 6 in each later one; 18 and 6 answers a minute.
         _more_than("waiting_share", "one-in-six-waits", "1/6", TICKET, ledger="quiet"),
     ),
+    "clock-skew": (
+        # Each second attempt starts at 100.6 s by its own clock, 90.1 s after the first one ended.
+        _more_than("min_skew_s", "ninety-seconds-ahead", "90.1", TICKET),
+    ),
     "cpu-without-traffic": (
         # by-a-hair: 50 calls of 14 tokens in minute 10; two wait 400 ms, the others 5; CPU 80 %.
         _at_least("cpu_pct", "by-a-hair", "80", TICKET),

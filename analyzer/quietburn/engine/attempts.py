@@ -18,7 +18,8 @@ NATURAL_FINISH = (
 )
 LENGTH_FINISH = ("length", "max_tokens")
 TOOL_FINISH = ("tool_calls", "tool_use", "function_call")
-ALONE = {"nth": "1", "of_request": "1"}  # of an attempt that is its whole request
+# Of an attempt that is its whole request.
+ALONE = {"nth": "1", "of_request": "1", "clock_error_us": "0", "clock_evidence_us": "NULL"}
 
 
 def _base(columns: frozenset[str], settings: Settings) -> str:

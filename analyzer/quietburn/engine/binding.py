@@ -15,6 +15,7 @@ from quietburn.ruleset.model import Rule
 _REQUEST = frozenset({"ts", "latency_ms", "deadline_ms"})
 _CHAIN = frozenset({"request_id", "ts", "latency_ms"})
 _COMPLETE = frozenset({"finish_reason", "terminal_seen", "stream_complete"})
+_CLOCKS = frozenset({"request_id", "attempt", "ts", "latency_ms", "writer"})
 _VERDICT = frozenset({"status", "answer_chars"}) | _REQUEST | _COMPLETE
 MADE_FROM: dict[str, frozenset[str]] = {
     "is_2xx": frozenset({"status"}),
@@ -41,6 +42,10 @@ MADE_FROM: dict[str, frozenset[str]] = {
     "usage_fault": frozenset({"actual_tokens", "prompt_tokens", "completion_tokens"}),
     "prefix_is_new": frozenset({"ts", "prefix_fp"}),
     "minute": frozenset({"ts"}),
+    "clock_ahead_us": _CLOCKS,
+    "clock_error_us": _CLOCKS,
+    "clock_evidence_us": _CLOCKS,
+    "clock_skew_us": _CLOCKS,
 }
 
 

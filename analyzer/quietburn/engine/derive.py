@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from quietburn.engine.attempts import ALONE, attempts_select, microseconds, timing
+from quietburn.engine.clocks import EVIDENCE, Clocks, find_clocks
 from quietburn.engine.settings import Settings, request_within, within
 from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, WAS_ANSWERED, attempt_verdict, rank_of, went_unanswered
 from quietburn.ledger.repeats import COUNTED_LINES, REPEATED_IDS
@@ -27,6 +28,7 @@ DERIVED = {
     "request_start_known": "BOOLEAN", "start_known": "BOOLEAN", "timed_out": "BOOLEAN",
     "outcome_known": "BOOLEAN", "caller_left": "BOOLEAN", "gave_up": "BOOLEAN", "is_late": "BOOLEAN",
     "time_left_us": "BIGINT", "not_an_answer": "BOOLEAN", "was_answered": "BOOLEAN", "went_unanswered": "BOOLEAN",
+    "clock_ahead_us": "BIGINT", "clock_error_us": "BIGINT", "clock_evidence_us": "BIGINT", "clock_skew_us": "BIGINT",
 }
 
 
@@ -43,8 +45,10 @@ class Stratum:
     known: dict[str, int]
 
 
-def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings) -> list[Stratum]:
-    """Create the views `all_events` and `events` (within the asked span); return what is known of the answers."""
+def create_events(
+    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], settings: Settings
+) -> tuple[list[Stratum], Clocks]:
+    """Create the views `all_events` and `events` (within the asked span); return what is known of the answers and clocks."""
     carried = _carriers(connection, columns)
     telling = {
         column: tuple(dialect for dialect in dialects if dialect not in settings.weak.get(column, ()))
@@ -55,12 +59,15 @@ def create_events(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]
     if tells_prefixes:
         _remember_prefixes(connection)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW attempts AS {attempts_select(columns, settings)}")
-    _chain_attempts(connection, attempts_select(columns, settings, where=f"row_id IN (SELECT row_id FROM {REPEATED_IDS})"))
+    candidates = attempts_select(columns, settings, where=f"row_id IN (SELECT row_id FROM {REPEATED_IDS})")
+    clocks = find_clocks(connection, candidates, columns)
+    _chain_attempts(connection, candidates, clocks)
     _decide_requests(connection)
     usual_ms = _usual_wait_ms(connection)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {_all_events(usual_ms, tells_prefixes=tells_prefixes)}")
+    every = _all_events(usual_ms, clocks, tells_prefixes=tells_prefixes)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW all_events AS {every}")
     connection.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * FROM all_events{within(settings, 'ts_us')}")
-    return _strata(connection, settings)
+    return _strata(connection, settings), clocks
 
 
 def _carriers(connection: duckdb.DuckDBPyConnection, columns: frozenset[str]) -> dict[str, tuple[str, ...]]:
@@ -85,23 +92,29 @@ _OF_ATTEMPT = (
 # What an attempt takes over from its request where that has several.
 _OF_REQUEST = (
     "request_key", "nth", "of_request", "request_started_us", "request_start_known", "request_deadline_us", "on_time",
-    "time_left_us", "gave_up", "is_late",
+    "time_left_us", "gave_up", "is_late", "clock_error_us", "clock_evidence_us",
 )
 # These may be unknown of a request of several attempts, though one of them alone knew.
 _MAY_BE_UNKNOWN = ("request_deadline_us", "on_time", "time_left_us")
 
 
-def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> None:
+# Nobody knows whether an end of another writer's clock came in time where the clocks' difference is known no better.
+_SURELY_TIMED = "request_start_known AND (nth = 1 OR clock_error_us = 0 OR abs(request_deadline_us - ts_us) > clock_error_us)"
+
+
+def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str, clocks: Clocks) -> None:
     """Make `chained`: of some attempts those of requests that have several, in order, with their request's facts.
 
     Attempts of one id are one request while each starts within an hour of the end of those before.
+    Their numbers order them where each has its own: times may be of several clocks. A request's
+    start and deadline are given in the time of each attempt's own writer.
     """
     order = "started_us, attempt, ts_us, status, file_id, line, item"
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE chained AS
         WITH placed AS (
             SELECT {_OF_ATTEMPT}, request_key AS id, started_us, attempt, file_id, line, item, start_known, end_known,
-                own_deadline_ms, deadline_ms, latency_ms,
+                own_deadline_ms, deadline_ms, latency_ms, writer, backend, {clocks.ahead} AS ahead_us,
                 max(ts_us) OVER (PARTITION BY id ORDER BY {order}
                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ended_before
             FROM ({candidates}) WHERE in_request
@@ -110,12 +123,20 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> N
             SELECT *, sum(CASE WHEN started_us > ended_before + {_HOUR_US} THEN 1 ELSE 0 END)
                 OVER (PARTITION BY id ORDER BY {order} ROWS UNBOUNDED PRECEDING) AS session FROM placed
         ),
+        counted AS (
+            SELECT *, count(*) OVER (PARTITION BY id, session) AS of_request,
+                attempt IS NULL OR count(*) OVER (PARTITION BY id, session, attempt) > 1 AS lacks_number FROM split
+        ),
+        told AS (
+            SELECT *, CASE WHEN NOT max(lacks_number) OVER (PARTITION BY id, session) THEN attempt END AS number,
+                {clocks.error('id, session')} AS clock_error_us FROM counted
+        ),
         numbered AS (
-            SELECT *, row_number() OVER (PARTITION BY id, session ORDER BY {order}) AS nth,
-                count(*) OVER (PARTITION BY id, session) AS of_request FROM split
+            SELECT *, row_number() OVER (
+                PARTITION BY id, session ORDER BY number, started_us - ahead_us, {order}) AS nth FROM told
         ),
         firsts AS (
-            SELECT id, session, min(CASE WHEN nth = 1 THEN started_us END) AS first_started_us,
+            SELECT id, session, min(CASE WHEN nth = 1 THEN started_us - ahead_us END) AS first_started_us,
                 max(CASE WHEN nth = 1 AND start_known THEN 1 ELSE 0 END) = 1 AS request_start_known,
                 COALESCE(min(CASE WHEN own_deadline_ms IS NOT NULL THEN nth END),
                     min(CASE WHEN deadline_ms IS NOT NULL THEN nth END)) AS deadline_nth
@@ -127,14 +148,17 @@ def _chain_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> N
         ),
         asked AS (
             SELECT n.*, n.id || '#' || CAST(n.session AS VARCHAR) AS request_key, f.request_start_known,
-                COALESCE(f.first_started_us, n.started_us) AS request_started_us,
-                COALESCE(f.first_started_us, n.started_us) + {microseconds('d.request_deadline_ms')} AS request_deadline_us
+                COALESCE(f.first_started_us + n.ahead_us, n.started_us) AS request_started_us,
+                COALESCE(f.first_started_us + n.ahead_us, n.started_us)
+                    + {microseconds('d.request_deadline_ms')} AS request_deadline_us
             FROM numbered n
             JOIN firsts f ON n.id = f.id AND n.session = f.session
             LEFT JOIN deadlines d ON n.id = d.id AND n.session = d.session
-        )
-        SELECT {_OF_ATTEMPT}, request_key, nth, of_request, request_started_us, request_start_known, request_deadline_us,
-            {timing('request_start_known', 'request_deadline_us', 'of_request = 1')} FROM asked
+        ),
+        evident AS (SELECT row_id, max(by_us) AS clock_evidence_us FROM {EVIDENCE} GROUP BY row_id)
+        SELECT a.{_OF_ATTEMPT}, request_key, nth, of_request, request_started_us, request_start_known, request_deadline_us,
+            {timing(_SURELY_TIMED, 'request_deadline_us', 'of_request = 1')}, clock_error_us, e.clock_evidence_us
+        FROM asked a LEFT JOIN evident e ON a.row_id = e.row_id
     """)
 
 
@@ -197,7 +221,7 @@ def _decide_requests(connection: duckdb.DuckDBPyConnection) -> None:
     """)
 
 
-def _all_events(usual_ms: float | None, *, tells_prefixes: bool) -> str:
+def _all_events(usual_ms: float | None, clocks: Clocks, *, tells_prefixes: bool) -> str:
     alone = f"SELECT *, {attempt_verdict()} AS attempt_verdict FROM attempts"
     itself = "COALESCE(in_request, FALSE) AS decides, COALESCE(in_request AND is_2xx, FALSE) AS request_has_2xx"
     taken = (*_OF_REQUEST, "attempt_verdict", "verdict", "decides", "request_has_2xx")
@@ -205,7 +229,8 @@ def _all_events(usual_ms: float | None, *, tells_prefixes: bool) -> str:
     if tells_prefixes:
         prefix, join = "p.prefix_is_new", "LEFT JOIN prefixes p ON a.row_id = p.row_id"
     return f"""
-        SELECT *, {WAS_ANSWERED} AS was_answered, {went_unanswered(usual_ms)} AS went_unanswered FROM (
+        SELECT *, {WAS_ANSWERED} AS was_answered, {went_unanswered(usual_ms)} AS went_unanswered,
+            {clocks.ahead} AS clock_ahead_us, CAST({clocks.skew_us} AS BIGINT) AS clock_skew_us FROM (
             SELECT a.* REPLACE ({_of_its_request(taken, 's')}), {prefix} AS prefix_is_new
             FROM (SELECT *, attempt_verdict AS verdict, {itself} FROM ({alone})) a LEFT JOIN several s ON a.row_id = s.row_id
             {join}

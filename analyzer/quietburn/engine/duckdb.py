@@ -14,6 +14,7 @@ import pyarrow as pa
 from quietburn import temporary
 from quietburn.engine import derive
 from quietburn.engine.base import EngineError
+from quietburn.engine.clocks import Clocks
 from quietburn.engine.connection import MEMORY_LIMIT, connect
 from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.engine.usage import counts_cached_apart
@@ -75,6 +76,7 @@ class DuckEngine:
         self.settled: list[Settled] = []
         self.same_traffic: list[SameTraffic] = []
         self.strata: list[derive.Stratum] = []
+        self.clocks = Clocks()
         self.conflicting_ids = 0
         self.joined_retries = 0
         self.reshipped_keys: dict[str, int] = {}
@@ -161,7 +163,7 @@ class DuckEngine:
         settings = replace(settings, weak=weak)
         first_byte = [name for name, mapping in mappings.items() if mapping.dialect.first_byte]
         tell_kinds(self.connection, self.columns, settings.routes, first_byte)
-        self.strata = derive.create_events(self.connection, self.columns, settings)
+        self.strata, self.clocks = derive.create_events(self.connection, self.columns, settings)
         # A deadline may be assumed or configured where no line carries one.
         stood_in = {"deadline_ms"} if settings.deadlines or "read_timeout_ms" in self.columns else set()
         stored = self.columns - stood_in

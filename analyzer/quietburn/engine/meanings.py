@@ -21,7 +21,7 @@ MEANINGS = {
     "request_key": Meaning(
         "identifies the request: all attempts of what one caller wanted once share it; NULL for an attempt without an id"
     ),
-    "request_started_us": Meaning("start of the request's first attempt, since 1970 in UTC", "us"),
+    "request_started_us": Meaning("start of the request's first attempt, since 1970 by the clock of the line's writer", "us"),
     "request_deadline_us": Meaning("when the caller's patience ends, since 1970 in UTC; NULL where no deadline is known", "us"),
     "is_attempt": Meaning("whether the call generates (its kind is generate); probes are among them"),
     "in_request": Meaning("whether it is an attempt and no probe: only these belong to requests and are judged"),
@@ -57,6 +57,12 @@ MEANINGS = {
     "not_an_answer": Meaning("whether a 2xx carried a content type that no model's answer has, such as an HTML page"),
     "was_answered": Meaning("whether the attempt brought its caller an answer, usable or not"),
     "went_unanswered": Meaning("whether the attempt was owed an answer and got none"),
+    "clock_ahead_us": Meaning("by how much the clock of the line's writer is ahead of the others; 0 where unknown", "us"),
+    "clock_error_us": Meaning(
+        "what comparing the attempt's corrected times with its request's may be wrong by; 0 where one clock wrote them all", "us",
+    ),
+    "clock_evidence_us": Meaning("by how much the attempt contradicts the one before it in time; NULL where it doesn't", "us"),
+    "clock_skew_us": Meaning("the largest difference of two writers' clocks, the same for every event; 0 where unknown", "us"),
 }
 
 # Columns of `events` that no rule may read, as (type, meaning): queries from Python see them.

@@ -83,6 +83,7 @@ COLUMNS: tuple[Column, ...] = (
     _text("content_type", "media type of the response's body"),
     _flag("client_closed", "the caller left first"),
     _text("backend", "who did the work"),
+    _text("writer", "whose clock the line's times are of: the gateway's instance or host"),
     _text("proxy_side", "which end of the call a mesh's proxy logged: outbound (the caller's) or inbound (the callee's)"),
     _text("model", "model asked for"),
     _text("tenant", "on whose behalf"),

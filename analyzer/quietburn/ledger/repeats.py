@@ -101,11 +101,12 @@ def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str],
     )
     if connection.execute("SELECT count(*) FROM alike").fetchall() == [(0,)]:
         return {}
-    read = ", ".join(["dialect", *sorted(columns)])
+    every = ", ".join(["dialect", *sorted(columns)])
+    read = ", ".join(["dialect", *sorted(columns - {"writer"})])  # which collector shipped a line makes it no other event
     order = "ORDER BY file_id, line, item"
     connection.execute(
         f"INSERT INTO {REPEATS} SELECT row_id, file_id, nth = 1, first_row FROM (SELECT row_id, file_id, "
-        f"row_number() OVER (PARTITION BY {read}, line_check {order}) AS nth, "
+        f"row_number() OVER (PARTITION BY {every}, line_check {order}) AS nth, "
         f"row_number() OVER (PARTITION BY {read} {order}) AS nth_read, "
         f"first_value(row_id) OVER (PARTITION BY {read} {order}) AS first_row, {_is_one_event(columns)} AS one_event "
         f"FROM {lines} WHERE row_id IN (SELECT row_id FROM alike)) WHERE nth > 1 OR (nth_read > 1 AND one_event)"

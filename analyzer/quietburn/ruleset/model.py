@@ -158,10 +158,12 @@ class FindingText(_Frozen):
     rule has none, its SELECT says it. The predicate may read `window.NAME`, what the finding
     observes under that name, so that it names the events that differ from the rest of their window.
     `corroborated` is a Jinja expression over observed values: where it is false the finding is
-    possible, not likely.
+    possible, not likely. `who` is the column that names who stands behind it, where the ledger
+    carries it, in place of the caller.
     """
 
     evidence: str | None = None
+    who: Literal["client", "tenant", "model", "backend", "writer"] | None = None
     inference: str = Field(max_length=600)
     action: str = Field(max_length=600)
     corroborated: str | None = None
