@@ -15,9 +15,9 @@ GOOD_NS, BAD_NS = 1_767_000_021_000_000_000, 99_999  # 2025, and a moment after 
 
 
 def span(number: int, kind: str) -> dict[str, Any]:
-    """Return a span: a `good` request, a `bad` one without a usable time, or one of a `tool`."""
+    """Return a span: a `good` request, a `bad` one without a usable time, or one of an `agent`, which is none."""
     end = BAD_NS if kind == "bad" else GOOD_NS
-    operation = "execute_tool" if kind == "tool" else "chat"
+    operation = "invoke_agent" if kind == "agent" else "chat"
     attributes = {"gen_ai.operation.name": operation, "gen_ai.request.model": "m"}
     return {
         "traceId": f"{number:032x}", "spanId": f"{number:016x}",
@@ -38,7 +38,7 @@ def report_of(path: Path, *, db: Path | None = None) -> Report:
 
 
 def test_a_bad_item_of_a_used_line_is_named_and_no_line_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "spans.jsonl").write_text(packed([["good", "tool", "bad"]]))
+    (tmp_path / "spans.jsonl").write_text(packed([["good", "agent", "bad"]]))
     done = run(tmp_path, "analyze", "spans.jsonl", "--format", "json")
     assert (done.status, done.err) == (0, "")
     ledger = done.report["ledger"]
@@ -62,7 +62,7 @@ def test_the_limit_of_refused_lines_counts_lines(tmp_path: Path) -> None:
     assert run(tmp_path, "analyze", "spans.jsonl", "--max-quarantined", "4%").status == 3
 
 
-kinds = st.lists(st.sampled_from(["good", "bad", "tool"]), min_size=1, max_size=4)
+kinds = st.lists(st.sampled_from(["good", "bad", "agent"]), min_size=1, max_size=4)
 
 
 @settings(max_examples=12, deadline=None)
