@@ -1,66 +1,17 @@
-"""Where each parameter of each rule turns, worked out by hand from the ledgers of fixtures/rules/cases.
+"""Where each parameter of the older rules turns, worked out by hand from the ledgers of fixtures/rules/cases.
 
-The ledger stands still and the parameter is moved across what the ledger holds: just under it,
-exactly onto it, just over it. Whether the number itself still counts (`at least` or `more than`)
-is what the decision table says of the rule.
+A new rule's edges stand in its case.
 """
 
-from dataclasses import dataclass, field
 from fractions import Fraction
 
-PAGE, TICKET, INFO, QUIET = "page", "ticket", "info", "quiet"
+from fixtures.rules.edges import INFO, PAGE, QUIET, TICKET, Edge
+from fixtures.rules.edges import at_least as _at_least
+from fixtures.rules.edges import at_most as _at_most
+from fixtures.rules.edges import more_than as _more_than
+from fixtures.rules.edges import under as _under
 
-
-@dataclass(frozen=True)
-class Edge:
-    """A parameter, the number at which a scenario's verdict turns, and the verdicts around it.
-
-    `step` is how far beside the number the ledger is judged, in the parameter's unit: a millionth
-    of the number, or more where the ledger's clock is coarser. `settings` are other parameters of
-    the rule that hold meanwhile.
-    """
-
-    parameter: str
-    scenario: str
-    number: Fraction
-    below: str
-    at: str
-    above: str
-    ledger: str = "fires"
-    step: float | None = None
-    settings: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def verdicts(self) -> dict[float, str]:
-        """Return what is expected by the number that the parameter is set to."""
-        number = float(self.number)
-        step = number / 1_000_000 if self.step is None else self.step
-        return {number - step: self.below, number: self.at, number + step: self.above}
-
-
-def _at_least(
-    parameter: str, scenario: str, number: str, usual: str, then: str = QUIET, *, ledger: str = "fires"
-) -> Edge:
-    """Return the edge of `observed >= parameter`: the parameter equal to what is observed still counts."""
-    return Edge(parameter, scenario, Fraction(number), usual, usual, then, ledger)
-
-
-def _more_than(
-    parameter: str, scenario: str, number: str, usual: str, then: str = QUIET, *, ledger: str = "fires"
-) -> Edge:
-    """Return the edge of `observed > parameter`: the parameter equal to what is observed counts no more."""
-    return Edge(parameter, scenario, Fraction(number), usual, then, then, ledger)
-
-
-def _at_most(parameter: str, scenario: str, number: str, usual: str, *, ledger: str = "fires") -> Edge:
-    """Return the edge of `observed <= parameter`: a parameter under what is observed is too little."""
-    return Edge(parameter, scenario, Fraction(number), QUIET, usual, usual, ledger)
-
-
-def _under(parameter: str, scenario: str, number: str, usual: str, *, ledger: str = "fires") -> Edge:
-    """Return the edge of `observed < parameter`: a parameter equal to what is observed is too little."""
-    return Edge(parameter, scenario, Fraction(number), QUIET, QUIET, usual, ledger)
-
+__all__ = ["EDGES", "QUIET", "Edge"]
 
 EDGES: dict[str, tuple[Edge, ...]] = {
     "cache-busting-prefix": (

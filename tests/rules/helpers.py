@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from fixtures.rules.edges import Edge
 
 from quietburn.analysis import Request, analyze
 from quietburn.ledger.mapping import Mapping
@@ -27,6 +30,7 @@ class Expected:
     scenarios: dict[str, dict[str, tuple[int, int]]]
     flips: list[dict[str, Any]]
     settings: dict[str, float]
+    edges: tuple[Edge, ...]
 
 
 @cache
@@ -38,7 +42,8 @@ def rule(rule_id: str) -> Rule:
 def expected(rule_id: str) -> Expected:
     content = json.loads((FIXTURES / rule_id / "expected.json").read_text(encoding="utf-8"))
     scenarios = {name: {s: (a, b) for s, (a, b) in places.items()} for name, places in content["scenarios"].items()}
-    return Expected(content["findings"], scenarios, content["flips"], content["settings"])
+    edges = tuple(Edge(**edge | {"number": Fraction(edge["number"])}) for edge in content.get("edges", ()))
+    return Expected(content["findings"], scenarios, content["flips"], content["settings"], edges)
 
 
 def ledger_path(rule_id: str, ledger: str) -> Path:

@@ -1,7 +1,9 @@
 """What rule SQL may do, and what it must declare: each thing outside of it is refused by name."""
 
+import re
 import tomllib
 
+import duckdb
 import pytest
 from tests.rules.helpers import RULES, defaults, rule
 
@@ -161,3 +163,17 @@ def test_a_need_that_nothing_reads_is_found(rule_id: str) -> None:
     more = judged.model_copy(update={"rule": judged.rule.model_copy(update={"needs": (*judged.rule.needs, "ttft_ms")})})
 
     assert undeclared(more, defaults(more)) == [Issue("rule.needs", "declares 'ttft_ms' and doesn't read it")]
+
+
+def test_the_median_that_contributing_shows_keeps_to_the_subset_and_is_the_one_in_the_middle() -> None:
+    text = (RULES.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    rows = [("a", 0, 9), ("a", 1, 1), ("a", 59, 5), ("a", 60, 7), ("b", 0, 4), ("b", 0, 3), ("b", 1, 2), ("b", 1, 1)]
+
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE events (route VARCHAR, minute BIGINT, ttft_ms DOUBLE)")
+        connection.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+        medians = connection.execute(shown).fetchall()
+
+    assert faults(shown) == []
+    assert sorted(medians) == [("a", 0, 5.0), ("a", 1, 7.0), ("b", 0, 2.0)]

@@ -14,7 +14,7 @@ def test_the_table_and_a_page_for_each_rule_in_docs_are_current() -> None:
     pages = rulebook(shipped_rules())
 
     written = {path.relative_to(DOCS).as_posix() for path in (DOCS / "rules").glob("*.md")}
-    assert written | {"decision-table.md"} == set(pages)
+    assert written | {"decision-table.md"} == set(pages), "run `quietburn rules table --out docs`, remove pages of gone rules"
     for name, text in pages.items():
         assert (DOCS / name).read_text(encoding="utf-8") == text, f"docs/{name}: run `quietburn rules table --out docs`"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.rules.make import files
+from fixtures.rules.make import files, stale
 from tests.rules.helpers import (
     FIXTURES,
     RULE_IDS,
@@ -66,7 +66,8 @@ def missing_of(report: Report, rule_id: str) -> list[str] | None:
 def test_every_rule_has_fixtures_that_fire_and_that_stay_quiet(rule_id: str) -> None:
     present = {path.name for path in (FIXTURES / rule_id).glob("*")}
 
-    assert {"fires.jsonl", "quiet.jsonl", "expected.json"} <= present
+    missing = {"fires.jsonl", "quiet.jsonl", "expected.json"} - present
+    assert not missing, f"write fixtures/rules/cases/{rule_id.replace('-', '_')}.py and run `python fixtures/rules/make.py`"
     assert expected(rule_id).findings["fires"]
     assert not expected(rule_id).findings["quiet"]
 
@@ -79,8 +80,8 @@ def test_fixtures_on_disk_are_what_the_script_makes() -> None:
     made = files()
     on_disk = {path.relative_to(FIXTURES) for path in FIXTURES.glob("*/*") if path.suffix in {".jsonl", ".json"}}
 
-    assert on_disk == set(made)
-    assert [str(path) for path, text in made.items() if (FIXTURES / path).read_bytes() != text.encode()] == []
+    assert stale(made) == [], "run `python fixtures/rules/make.py`"
+    assert on_disk == set(made), "remove the folders of rules that are gone"
 
 
 def test_the_script_makes_every_fixture_from_nothing(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quietburn.errors import ExitStatus
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -93,3 +95,88 @@ def _shown(rule: "Rule") -> str:
     lines += [f"  {text}" for text in about.false_positives]
     lines += ["known gaps:", *(f"  {text}" for text in about.known_gaps)] if about.known_gaps else []
     return "\n".join(lines)
+
+
+@rules_app.command("new")
+def rules_new(rule_id: Annotated[str, typer.Argument(metavar="ID", help="The new rule's id, such as streams-slowed.")]) -> None:
+    """Make the files of a new rule in a checkout: an example that works, with the places to fill in."""
+    from quietburn.authoring.checkout import checkout
+    from quietburn.authoring.skeleton import new_rule
+
+    place = checkout()
+    for path in new_rule(place, rule_id):
+        typer.echo(f"wrote {place.name(path)}")
+    typer.echo(
+        f"Next: python fixtures/rules/make.py {rule_id}; quietburn rules test {rule_id}; quietburn rules check.\n"
+        "CONTRIBUTING.md goes through it."
+    )
+
+
+@rules_app.command("check")
+def rules_check(
+    path: Annotated[Path | None, typer.Argument(metavar="[DIR|FILE]", help="Rule files; else the shipped rules.")] = None,
+) -> None:
+    """Say what is wrong in rule files and, for those of a checkout, what is missing around them; exit 1 where anything is."""
+    from quietburn.authoring.checking import check_checkout, check_files, check_whole, load_all, rule_paths
+    from quietburn.authoring.checkout import checkout
+    from quietburn.resources import rules_dir
+
+    named = path or rules_dir()
+    rules, problems = load_all(rule_paths(named))
+    problems += check_files(rules)
+    own = {file: rule for file, rule in rules.items() if file.resolve().parent == rules_dir().resolve()}
+    if own:
+        place = checkout()
+        problems += check_checkout(place, own.values())
+        everything, unreadable = load_all(rule_paths(rules_dir()))
+        problems += [] if unreadable else check_whole(place, everything.values())
+    _say_all([str(problem) for problem in problems], f"{len(rules)} rules: nothing to mend.")
+
+
+@rules_app.command("test")
+def rules_test(
+    rule_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A rule's id; else every rule.")] = None,
+    day: Annotated[bool, typer.Option(help="With an ID: plant the rule's fault into the healthy day too (a minute).")] = True,
+) -> None:
+    """Try rules on their fixtures in a checkout: expected findings, flips, edges, the planted fault; exit 1 where any differs."""
+    from quietburn.authoring.checking import stale_fixtures
+    from quietburn.authoring.checkout import checkout
+    from quietburn.authoring.trying import differences, on_the_day
+    from quietburn.ruleset.load import choose, shipped_rules
+
+    place = checkout()
+    chosen = choose(shipped_rules(), [rule_id] if rule_id else [])
+    said = [str(problem) for problem in stale_fixtures(place, [rule.id for rule in chosen])]
+    for rule in chosen if not said else ():
+        said += [f"{rule.id}: {words}" for words in differences(rule, place.fixtures(rule.id))]
+    if rule_id and day and not said and (words := on_the_day(place, chosen[0].id)):
+        said.append(f"{rule_id}: its fault in the healthy day:\n{words}")
+    _say_all(said, f"{len(chosen)} rules do on their fixtures what their cases say." if not rule_id else f"{rule_id}: passed.")
+
+
+@rules_app.command("lock")
+def rules_lock() -> None:
+    """Write rules.lock for a release: the meaning of each rule under its revision. Refused where a revision must be raised."""
+    from quietburn.authoring.checkout import checkout
+    from quietburn.errors import UsageError
+    from quietburn.output import replace_file
+    from quietburn.ruleset.load import shipped_rules
+    from quietburn.ruleset.lock import LOCK_FILE, lock_text, read_lock, unraised
+
+    place, rules = checkout(), shipped_rules()
+    path = place.rules / LOCK_FILE
+    refused = unraised(rules, read_lock(path))
+    if refused:
+        raise UsageError("; ".join(f"rules/{rule_id}.toml: rule.revision {words}" for rule_id, words in refused.items()) + ".")
+    replace_file(path, lock_text(rules))
+    typer.echo(f"wrote {place.name(path)}: {len(rules)} rules.")
+
+
+def _say_all(problems: list[str], fine: str) -> None:
+    """Print each problem on a line of its own and exit 1, or say that all is fine."""
+    for problem in problems:
+        typer.echo(problem)
+    if problems:
+        typer.echo(f"{len(problems)} to mend.", err=True)
+        raise typer.Exit(ExitStatus.FINDINGS)
+    typer.echo(fine)

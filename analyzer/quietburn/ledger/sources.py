@@ -38,10 +38,9 @@ class Source:
         """Whether a top-level key belongs to the dialect."""
         return key in self.by_root or key in self.ignored
 
-    @cached_property
-    def read_whole(self) -> frozenset[str]:
-        """Return the keys of which all that they hold becomes columns: not where only parts are read, or none."""
-        return frozenset(self.roles) - self.ignored
+    def reads_whole(self, key: str) -> bool:
+        """Whether all that a top-level key holds becomes columns: not where only parts of it are read, or none."""
+        return key in self.roles and key not in self.ignored
 
     @cached_property
     def private_keys(self) -> frozenset[str]:
@@ -71,11 +70,11 @@ class Source:
 
     @cached_property
     def nested(self) -> dict[str, Any]:
-        """Return as a tree the steps to objects and lists that lie on a way to a value."""
+        """Return the steps of all paths as a tree: what objects lie on the way to a value."""
         tree: dict[str, Any] = {}
         for key in self.watched:
             at = tree
-            for step in list(steps(key))[:-1]:
+            for step in steps(key):
                 at = at.setdefault(step, {})
         return tree
 

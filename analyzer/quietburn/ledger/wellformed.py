@@ -59,11 +59,9 @@ def look(text: bytes, source: Source) -> Look:
     """Look closely at a line that was vouched for."""
     document = _local.parse(text)
     keys = list(document)
-    read = source.read_whole
-    unread = [key for key in keys if key not in read and document[key] is not None]
-    told = [document[key] for key in source.embedded.intersection(keys)]
+    unread = [key for key in keys if not source.reads_whole(key) and document[key] is not None]
     is_plain = not _repeats(document, source.nested) and not any(
-        type(value) is str and value.lstrip()[:1] in ("{", "[") for value in told
+        key in source.embedded and type(value := document[key]) is str and value.lstrip()[:1] in ("{", "[") for key in keys
     )
     return Look(keys, unread, is_plain)
 
@@ -77,7 +75,7 @@ def _repeats(node: Any, tree: KeyMap[str, Any]) -> bool:
         return False
     keys = list(node)
     held = set(keys)
-    return len(held) < len(keys) or any(step in held and _repeats(node[step], below) for step, below in tree.items())
+    return len(held) < len(keys) or any(below and step in held and _repeats(node[step], below) for step, below in tree.items())
 
 
 def texts_of(text: bytes, wanted: Iterable[str]) -> dict[str, str] | None:
