@@ -55,7 +55,7 @@ def analyze(
     config: options.ConfigFile = None,
     db: options.Store = None,
     cpu: Annotated[Path | None, typer.Option(help="CPU use: CSV (ts,cpu_pct[,backend]) or a query_range answer.")] = None,
-    join: Annotated[str | None, typer.Option(help="Of two logs of the same traffic, fill what one lacks: request_id.")] = None,
+    join: options.Join = None,
     fail_on: Annotated[FailOn, typer.Option(help="Exit 1 on findings of this severity or worse.")] = FailOn.NEVER,
     max_quarantined: options.MaxQuarantined = "5%",
     quarantine: Annotated[Path | None, typer.Option(help="Write each refused line's place and reason here.")] = None,

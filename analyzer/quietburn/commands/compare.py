@@ -27,6 +27,7 @@ def compare(
     tz: options.Zone = None,
     dialect: options.Dialect = None,
     map_file: options.MapFile = None,
+    join: options.Join = None,
     config: options.ConfigFile = None,
     max_quarantined: options.MaxQuarantined = "5%",
     quiet: options.Quiet = False,
@@ -37,7 +38,7 @@ def compare(
     limit = parse_share(max_quarantined, "--max-quarantined")
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file,
-        config=options.configured(config, quiet=quiet),
+        config=options.configured(config, quiet=quiet), join=join,
     )
     if before == after == "-":
         raise UsageError("-: standard input can be one of the two ledgers only; write the other to a file.")

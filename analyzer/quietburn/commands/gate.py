@@ -49,6 +49,7 @@ def gate(
     set_: options.Set = None,
     only: options.Only = None,
     skip: options.Skip = None,
+    join: options.Join = None,
     config: options.ConfigFile = None,
     max_quarantined: options.MaxQuarantined = "5%",
     quiet: options.Quiet = False,
@@ -56,7 +57,7 @@ def gate(
     """Judge a ledger: exit 0 when it passes, 1 when it fails, 3 when it can't be decided."""
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
-        only=only, skip=skip, config=options.configured(config, whole=True),
+        only=only, skip=skip, config=options.configured(config, whole=True), join=join,
     )
     flags = {"min_usable": min_usable, "max_gap": max_gap, "max_drop": max_drop, "max_invalid_rise": max_invalid_rise}
     asked = _asked(request.config, flags, require, max_quarantined, undecided, point=point, acceptance=acceptance)

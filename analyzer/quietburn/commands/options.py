@@ -22,6 +22,7 @@ MapFile = Annotated[Path | None, typer.Option("--map", help="A mapping file for 
 Set = Annotated[list[str] | None, typer.Option("--set", help="Set a rule's parameter: RULE.PARAMETER=NUMBER.")]
 Only = Annotated[list[str] | None, typer.Option(help="Evaluate only this rule (may be repeated).")]
 Skip = Annotated[list[str] | None, typer.Option(help="Leave this rule out (may be repeated).")]
+Join = Annotated[str | None, typer.Option(help="Of two logs of the same traffic, fill what one lacks: request_id.")]
 ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (else quietburn.toml, found upward).")]
 MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 when more of the lines were refused.")]
 Store = Annotated[Path | None, typer.Option("--db", help="DuckDB file that keeps what is read; alone, it is what is read.")]
