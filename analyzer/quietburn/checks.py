@@ -25,13 +25,14 @@ def at_most(low: float, high: float, limit: float) -> Outcome:
 
 
 def judged(
-    manner: Manner, name: str, observed: float, estimate: Estimate, limit: float, outcome: Outcome, says: str,
+    manner: Manner, name: str, observed: float, stated: Estimate | None, limit: float, outcome: Outcome, says: str,
     needed: int | None, *, good: bool, untold: bool = False,
 ) -> CheckReport:
     """Return a check; an undecided one counts by its point, unless it was told what to count as.
 
     `untold` says that the limit lies between what is known and what is possible: then no point and no
-    choice settles it, since what is missing is no matter of chance.
+    choice settles it, since what is missing is no matter of chance. `stated` is the 95 % interval,
+    None where the one that decided is none.
     """
     open_ = untold or outcome is Outcome.UNDECIDED
     if untold:
@@ -46,7 +47,8 @@ def judged(
         counts = Verdict(outcome.value)
     return CheckReport(
         name=name, outcome=outcome, counts_as=counts, notice=open_ and counts is Verdict.PASS, observed=observed,
-        interval95=(estimate.low, estimate.high), limit=limit, requests_to_settle=needed if open_ else None, says=says,
+        interval95=(stated.low, stated.high) if stated else None, limit=limit,
+        requests_to_settle=needed if open_ else None, says=says,
     )
 
 

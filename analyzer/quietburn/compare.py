@@ -27,7 +27,7 @@ from quietburn.samples import (
     request_counts,
     request_rows,
 )
-from quietburn.share_intervals import CLUSTERS
+from quietburn.share_intervals import CLUSTERS, incidents_words, share_difference
 
 NEWCOMBE, PAIRS = "Newcombe", "Bonett and Price, paired"
 BOOTSTRAP, PAIRED_BOOTSTRAP, RATIO = "bootstrap of requests", "bootstrap of pairs", "linearised ratio"
@@ -168,7 +168,7 @@ def share_estimate(before: Side, after: Side, *names: str) -> tuple[Estimate, st
 
 def _estimate(before: Share, after: Share, blocks: tuple[Blocks | None, Blocks | None]) -> tuple[Estimate, str]:
     plain = intervals.newcombe_bounded(before, after)
-    clustered = intervals.cluster_difference(blocks[0], blocks[1]) if blocks[0] and blocks[1] else None
+    clustered = share_difference(blocks[0], blocks[1]) if blocks[0] and blocks[1] else None
     chosen = intervals.wider(plain, clustered)
     return chosen, NEWCOMBE if chosen is plain else CLUSTERS
 
@@ -368,6 +368,8 @@ def _notices(
         notices.append("The deadlines differ, and with them what is late.")
     if not all(each.method == CLUSTERS for each in found if each.name == "usable_rate"):
         notices.append("The intervals take requests as independent; requests in a burst are not, so they are optimistic.")
+    sides = (("before", before), ("after", after))
+    notices += [words for name, side in sides if (words := incidents_words(name, side.requests.blocks("usable")))]
     return notices
 
 

@@ -216,7 +216,7 @@ def _min_usable(asked: Asked, limit: float, now: Side) -> CheckReport:
     outcome = at_least(found.estimate.low, found.estimate.high, limit)
     needed = intervals.requests_to_settle(share, limit, found.effect)
     return judged(
-        asked.manner, "min_usable", share.rate, found.estimate, limit, outcome, says, needed,
+        asked.manner, "min_usable", share.rate, found.stated, limit, outcome, says, needed,
         good=share.rate >= limit, untold=untold,
     )
 
@@ -232,7 +232,7 @@ def _max_gap(asked: Asked, limit: float, now: Side) -> CheckReport:
     outcome = at_most(found.estimate.low, found.estimate.high, limit)
     needed = intervals.requests_to_settle(share, limit, found.effect)
     return judged(
-        asked.manner, "max_gap", share.rate, found.estimate, limit, outcome, says, needed,
+        asked.manner, "max_gap", share.rate, found.stated, limit, outcome, says, needed,
         good=share.rate <= limit, untold=untold,
     )
 
@@ -242,7 +242,7 @@ def _share_words(share: Share, found: Interval) -> str:
         f" ({share.unknown:,} of {share.whole:,} can't be told: between {percent(share.least)} and "
         f"{percent(share.most)} of all)" if share.unknown else ""
     )
-    around = interval((found.estimate.low, found.estimate.high))
+    around = interval(found.estimate.low, found.estimate.high, found.level)
     return f"{percent(share.rate)} {around} of {counted(share.judged, 'judged request')}{untold}"
 
 

@@ -233,11 +233,15 @@ def student95(freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Blocks:
-    """A share over five-minute blocks: `part`, `unknown` and `whole` by block (same length, whole > 0)."""
+    """A share over five-minute blocks: `part`, `unknown` and `whole` by block (same length, whole > 0).
+
+    `at` numbers the blocks in time, rising; blocks without a request are left out.
+    """
 
     part: Counts
     unknown: Counts
     whole: Counts
+    at: Counts
 
     def __len__(self) -> int:
         return len(self.whole)
@@ -246,6 +250,15 @@ class Blocks:
     def share(self) -> Share:
         """Return the share over all blocks."""
         return Share(int(self.part.sum()), int(self.whole.sum()), int(self.unknown.sum()))
+
+    def together(self, length: int) -> "Blocks":
+        """Return blocks of so many of these, counted from the first; what has no request is left out again."""
+        longer = (self.at - self.at[0]) // length if len(self) else self.at
+        at, first = np.unique(longer, return_index=True)
+        part, unknown, whole = (
+            np.add.reduceat(counts, first) if len(first) else counts for counts in (self.part, self.unknown, self.whole)
+        )
+        return Blocks(part, unknown, whole, at)
 
 
 @dataclass(frozen=True)
@@ -256,8 +269,8 @@ class Clustered:
     design_effect: float | None
 
 
-def cluster_interval(blocks: Blocks, seed: int = _SEED) -> Clustered | None:
-    """Return a share's interval from resampled blocks, or None with fewer than 30 of them.
+def cluster_interval(blocks: Blocks, fewest: int = FEWEST_BLOCKS, seed: int = _SEED) -> Clustered | None:
+    """Return a share's interval from resampled blocks, or None with fewer than 30 of them (or `fewest` > 1).
 
     Requests of a burst share their fate, blocks hardly do. Origin: Davison and Hinkley,
     Bootstrap Methods and their Application, 1997, section 3.8 (whole clusters resampled);
@@ -265,7 +278,7 @@ def cluster_interval(blocks: Blocks, seed: int = _SEED) -> Clustered | None:
     about the bootstrap", The American Statistician 69 (2015), section 5.3; design effect after
     Kish, Survey Sampling, 1965.
     """
-    if len(blocks) < FEWEST_BLOCKS:
+    if len(blocks) < fewest:
         return None
     known, most = _drawn_shares(blocks, np.random.default_rng(seed))
     tail = _expanded_tail(len(blocks))
@@ -276,12 +289,14 @@ def cluster_interval(blocks: Blocks, seed: int = _SEED) -> Clustered | None:
     return Clustered(estimate, spread / independent if independent > 0 else None)
 
 
-def cluster_difference(before: Blocks, after: Blocks, seed: int = _SEED) -> Estimate | None:
+def cluster_difference(
+    before: Blocks, after: Blocks, fewest: int = FEWEST_BLOCKS, seed: int = _SEED
+) -> Estimate | None:
     """Return the difference of two shares, after - before, from resampled blocks of both; None with too few.
 
     Origin as for `cluster_interval`; unknown ones are least kind to each end.
     """
-    if min(len(before), len(after)) < FEWEST_BLOCKS:
+    if min(len(before), len(after)) < fewest:
         return None
     generator = np.random.default_rng(seed)
     (known1, most1), (known2, most2) = _drawn_shares(after, generator), _drawn_shares(before, generator)

@@ -23,10 +23,11 @@ _OWN_GATE = "decision IS NOT DISTINCT FROM 'reject'"
 class RequestCounts:
     """Requests by verdict, one array of counts a verdict, over five-minute blocks of their start.
 
-    `timed` is false where some request has no start; then there is one block, and no cluster.
+    `at` numbers the blocks in time. `timed` is false where some request has no start; then nothing is told by block.
     """
 
     verdicts: dict[str, Counts]
+    at: Counts
     timed: bool
 
     def total(self, *names: str) -> int:
@@ -50,7 +51,7 @@ class RequestCounts:
         valid = sum((self.verdicts[name] for name in VERDICTS if name not in NOT_VALID), np.int64(0))
         part = sum((self.verdicts[name] for name in names), np.int64(0))
         kept = np.asarray(valid) > 0
-        return Blocks(np.asarray(part)[kept], self.verdicts["unknown"][kept], np.asarray(valid)[kept])
+        return Blocks(np.asarray(part)[kept], self.verdicts["unknown"][kept], np.asarray(valid)[kept], self.at[kept])
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class AttemptCounts:
     attempts: Counts
     successes: Counts
     unknown: Counts
+    at: Counts
     timed: bool
 
     @property
@@ -70,7 +72,7 @@ class AttemptCounts:
     @property
     def blocks(self) -> Blocks | None:
         """Return the same by block; None without times."""
-        return Blocks(self.successes, self.unknown, self.attempts) if self.timed else None
+        return Blocks(self.successes, self.unknown, self.attempts, self.at) if self.timed else None
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,8 @@ def request_counts(engine: Engine, settings: Settings, criteria: frozenset[str] 
         "GROUP BY block ORDER BY block"
     )
     verdicts = {name: _counts(rows, name) for name in VERDICTS}
-    return RequestCounts(verdicts, rows.column("block").null_count == 0)
+    timed = rows.column("block").null_count == 0
+    return RequestCounts(verdicts, _places(rows, timed=timed), timed)
 
 
 def attempt_counts(engine: Engine) -> AttemptCounts:
@@ -162,9 +165,10 @@ def attempt_counts(engine: Engine) -> AttemptCounts:
         "sum(CASE WHEN outcome_known THEN 0 ELSE 1 END) AS unknown "
         "FROM events WHERE is_attempt GROUP BY block ORDER BY block"
     )
+    timed = rows.column("block").null_count == 0
     return AttemptCounts(
         attempts=_counts(rows, "attempts"), successes=_counts(rows, "successes"), unknown=_counts(rows, "unknown"),
-        timed=rows.column("block").null_count == 0,
+        at=_places(rows, timed=timed), timed=timed,
     )
 
 
@@ -310,6 +314,11 @@ def _requests(settings: Settings, criteria: frozenset[str] | None) -> str:
             FROM (SELECT *, {rank_of('again')} AS rank
                 FROM (SELECT *, {again} AS again FROM all_events WHERE in_request AND {mine}))
         ) WHERE place = 1"""
+
+
+def _places(rows: pa.Table, *, timed: bool) -> Counts:
+    """Return the blocks' numbers in time; without all times, numbers that mean nothing."""
+    return _counts(rows, "block") if timed else np.arange(rows.num_rows)
 
 
 def _counts(rows: pa.Table, name: str) -> Counts:

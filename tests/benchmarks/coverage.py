@@ -77,7 +77,7 @@ def burst_night(generator: np.random.Generator, blocks: int) -> Blocks:
     whole = generator.poisson(12, blocks) + 1
     bad = generator.random(blocks) < 0.1
     part = generator.binomial(whole, np.where(bad, 0.1, 0.98))
-    return Blocks(part, np.zeros(blocks, dtype=np.int64), whole)
+    return Blocks(part, np.zeros(blocks, dtype=np.int64), whole, np.arange(blocks))
 
 
 _BURST_TRUTH = 0.9 * 0.98 + 0.1 * 0.1

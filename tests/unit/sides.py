@@ -52,10 +52,11 @@ def side(*, unmeasured: tuple[str, ...] = (), blocks: dict[str, list[int]] | Non
     rates = report.rates.model_copy(
         update={"verdicts": totals, "requests": requests, "usable": totals["usable"], "criteria": criteria}
     )
-    attempts = AttemptCounts(np.array([requests]), np.array([requests - totals["invalid"]]), np.array([0]), timed=True)
+    none = np.array([0])
+    attempts = AttemptCounts(np.array([requests]), np.array([requests - totals["invalid"]]), none, at=none, timed=True)
     return Side(
         report=report.model_copy(update={"rates": rates}), deadline="2,000 ms, from the ledger",
-        requests=RequestCounts(verdicts, timed=True), attempts=attempts,
+        requests=RequestCounts(verdicts, np.arange(length), timed=True), attempts=attempts,
         models=frozenset(),
     )
 

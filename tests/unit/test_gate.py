@@ -214,7 +214,10 @@ def test_the_wider_interval_decides_where_there_are_thirty_blocks() -> None:
     assert report.usable_interval is not None
     assert report.usable_interval.blocks == 40
     assert report.usable_interval.low < 0.9
-    assert report.usable_interval.design_effect == pytest.approx(25, rel=0.15)
+    # The two are one run of ten minutes, so blocks of that length are resampled: 50 requests share their fate.
+    assert report.usable_interval.design_effect == pytest.approx(50, rel=0.15)
+    assert (report.usable_interval.level, report.usable_interval.incidents) == (None, 1)
+    assert check(report, "min_usable").interval95 is None
     alone = decide(Asked(min_usable=asking(0.93)), side(usable=950, failed=50))
     assert check(alone, "min_usable").outcome is Outcome.PASS
 
@@ -230,7 +233,7 @@ def test_ledgers_that_do_not_measure_the_same_are_held_against_each_other_on_wha
 def test_too_many_refused_lines_outweigh_every_verdict() -> None:
     bad = QuarantineReport(file="a", line=1, offset=0, length=1, code="not_json", reason="not valid JSON")
     now = side(usable=1, late=31)
-    report = now.report.model_copy(update={"quarantine": [bad] * 3})
+    report = now.report.model_copy(update={"quarantine": [bad] * 3, "quarantine_codes": {"not_json": 3}})
     now = Side(report, now.deadline, now.requests, now.attempts, now.models)  # 3 refused of the 1 line that was read
     for manner in (Manner(), Manner(undecided=Verdict.PASS)):
         decided = decide(Asked(min_usable=asking(0.5), manner=manner), now)

@@ -16,7 +16,7 @@ counts = st.integers(1, 5000).flatmap(lambda whole: st.tuples(st.integers(0, who
 
 
 def blocks(part: list[int], whole: list[int], unknown: list[int] | None = None) -> Blocks:
-    return Blocks(np.array(part), np.array(unknown or [0] * len(part)), np.array(whole))
+    return Blocks(np.array(part), np.array(unknown or [0] * len(part)), np.array(whole), np.arange(len(part)))
 
 
 @given(counts)

@@ -178,7 +178,7 @@ def _rates(rates: Rates, usable: Interval | None) -> model.RatesReport:
         usable_rate=rates.usable_rate,
         usable_rate_of_all=rates.usable_rate_of_all,
         usable_rate_bounds=rates.usable_rate_bounds,
-        usable_rate_interval95=(usable.estimate.low, usable.estimate.high) if usable else None,
+        usable_rate_interval95=(usable.estimate.low, usable.estimate.high) if usable and usable.level else None,
         usable_interval=interval_report(usable) if usable else None,
         false_success_share=rates.false_success_share,
         verdicts=rates.verdicts,
@@ -219,7 +219,7 @@ def interval_report(found: Interval) -> model.IntervalReport:
     """Return an interval as reports hold it."""
     return model.IntervalReport(
         low=found.estimate.low, high=found.estimate.high, method=found.method, blocks=found.blocks,
-        design_effect=found.design_effect,
+        design_effect=found.design_effect, level=found.level, incidents=found.spells.count,
     )
 
 

@@ -23,7 +23,7 @@ _WWW = re.compile(r"\b(www)\.", re.IGNORECASE)
 def gate_markdown(report: GateReport) -> str:
     """Return a gate's comment: the two rates, why not usable, the verdict, how to repeat it, details folded."""
     rates, found = report.ledger.rates, report.usable_interval
-    around = f" {words.interval((found.low, found.high))}" if found else ""
+    around = f" {words.interval(found.low, found.high, found.level)}" if found else ""
     reasons = words.reasons(report.not_usable)
     wanting = [check for check in report.checks if check.counts_as is not Verdict.PASS or check.notice]
     more = len(wanting) - _MOST_SHOWN

@@ -127,10 +127,16 @@ class TrafficReport(_Frozen):
 
 
 class IntervalReport(_Frozen):
-    """A 95 % interval, how it was made, and its design effect where blocks were resampled."""
+    """An interval, how it was made, and its design effect where blocks were resampled.
+
+    `level` is 0.95, or null where a few incidents made the share: then the interval is for this
+    ledger's nights, and nights with an incident differ by more.
+    """
 
     low: float
     high: float
+    level: float | None
+    incidents: int
     method: str
     blocks: int
     design_effect: float | None
@@ -151,7 +157,8 @@ class RatesReport(_Frozen):
     valid = requests - invalid - abandoned, judged = valid - unknown; success_rate is over attempts
     whose outcome is known, usable_rate and false_success_share over judged requests. Bounds hold a
     rate whatever the unknown ones were. `unproven` counts usable requests of which a criterion can't
-    be told, `unproven_streamed` those of them that were streamed. requests_with_2xx = the sum of verdicts_with_2xx.
+    be told, `unproven_streamed` those of them that were streamed. `usable_rate_interval95` is null where `usable_interval` is
+    none of 95 %. requests_with_2xx = the sum of verdicts_with_2xx.
     """
 
     attempts: int

@@ -91,9 +91,10 @@ def _two_rates(rates: RatesReport, left_out: list[LeftOutReport]) -> Lines:
 def _usable_words(rates: RatesReport) -> str:
     if not rates.requests:
         return "no caller asked for anything"
-    if rates.usable_rate is None or rates.usable_rate_interval95 is None:
+    if rates.usable_rate is None or rates.usable_interval is None:
         return usable(rates)
-    return f"{usable(rates)} {interval(rates.usable_rate_interval95)}"
+    found = rates.usable_interval
+    return f"{usable(rates)} {interval(found.low, found.high, found.level)}"
 
 
 def _waterfall(rates: RatesReport) -> Lines:

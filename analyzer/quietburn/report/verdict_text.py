@@ -63,7 +63,7 @@ def _rates(side: SideReport, report: GateReport) -> Iterator[str]:
     rates = side.rates
     yield from _field("success rate", f"{percent(rates.success_rate)}   {words.success(rates)} (what a dashboard shows)")
     found = report.usable_interval
-    around = f" {words.interval((found.low, found.high))}" if found else ""
+    around = f" {words.interval(found.low, found.high, found.level)}" if found else ""
     yield from _field("usable rate", f"{percent(rates.usable_rate)}{around}   {words.usable(rates)}; {words.criteria(rates)}")
 
 

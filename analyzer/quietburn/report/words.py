@@ -70,9 +70,9 @@ def level(value: float | None, unit: str) -> str:
     return percent(value) if unit == POINTS else amount(value, unit)
 
 
-def interval(pair: tuple[float, float]) -> str:
-    """Return a share's interval."""
-    return f"[{percent(pair[0])} to {percent(pair[1])}]"
+def interval(low: float, high: float, level: float | None) -> str:
+    """Return a share's interval; one without a level is said to be this night's only."""
+    return f"[{percent(low)} to {percent(high)}{'' if level else ', this night'}]"
 
 
 def criteria(rates: RatesReport) -> str:
