@@ -130,7 +130,7 @@ def rules_check(
         problems += check_checkout(place, own.values())
         everything, unreadable = load_all(rule_paths(rules_dir()))
         problems += [] if unreadable else check_whole(place, everything.values())
-    _say_all([str(problem) for problem in problems], f"{len(rules)} rules: nothing to mend.")
+    _say_all([str(problem) for problem in problems], f"{_rules(len(rules))}: nothing to mend.")
 
 
 @rules_app.command("test")
@@ -151,7 +151,7 @@ def rules_test(
         said += [f"{rule.id}: {words}" for words in differences(rule, place.fixtures(rule.id))]
     if rule_id and day and not said and (words := on_the_day(place, chosen[0].id)):
         said.append(f"{rule_id}: its fault in the healthy day:\n{words}")
-    _say_all(said, f"{len(chosen)} rules do on their fixtures what their cases say." if not rule_id else f"{rule_id}: passed.")
+    _say_all(said, f"{rule_id or _rules(len(chosen))}: passed.")
 
 
 @rules_app.command("lock")
@@ -169,7 +169,11 @@ def rules_lock() -> None:
     if refused:
         raise UsageError("; ".join(f"rules/{rule_id}.toml: rule.revision {words}" for rule_id, words in refused.items()) + ".")
     replace_file(path, lock_text(rules))
-    typer.echo(f"wrote {place.name(path)}: {len(rules)} rules.")
+    typer.echo(f"wrote {place.name(path)}: {_rules(len(rules))}.")
+
+
+def _rules(number: int) -> str:
+    return f"{number} rule{'s' * (number != 1)}"
 
 
 def _say_all(problems: list[str], fine: str) -> None:
