@@ -11,7 +11,7 @@ from quietburn.checks import Manner, at_least, at_most
 from quietburn.compare import Side
 from quietburn.errors import UsageError
 from quietburn.gate import Asked, Baseline, Required, Threshold, decide, with_baseline
-from quietburn.report.model import AnswersReport, CriterionReport, LeftOutReport, QuarantineReport
+from quietburn.report.model import AnswersReport, CriterionReport, LeftOutReport
 from quietburn.report.verdict import CheckReport, GateReport, Outcome, Verdict
 from quietburn.samples import AcceptanceFacts
 
@@ -231,9 +231,8 @@ def test_ledgers_that_do_not_measure_the_same_are_held_against_each_other_on_wha
 
 
 def test_too_many_refused_lines_outweigh_every_verdict() -> None:
-    bad = QuarantineReport(file="a", line=1, offset=0, length=1, code="not_json", reason="not valid JSON")
     now = side(usable=1, late=31)
-    report = now.report.model_copy(update={"quarantine": [bad] * 3, "quarantine_codes": {"not_json": 3}})
+    report = now.report.model_copy(update={"quarantine_codes": {"not_json": 3}})
     now = Side(report, now.deadline, now.requests, now.attempts, now.models)  # 3 refused of the 1 line that was read
     for manner in (Manner(), Manner(undecided=Verdict.PASS)):
         decided = decide(Asked(min_usable=asking(0.5), manner=manner), now)

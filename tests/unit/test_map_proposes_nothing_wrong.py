@@ -94,8 +94,8 @@ def test_a_route_that_makes_nothing_generate_is_left_out(tmp_path: Path) -> None
     path = tmp_path / "own.jsonl"
     path.write_bytes(jsonl(own(number, request_path="/jobs/nightly") for number in range(40)))
     status, text = proposal(path)
-    assert (status, "route" in tomllib.loads(text)["columns"]) == (0, False)
-    assert '# route = { from = "request_path"' in text
+    assert (status, "path" in tomllib.loads(text)["columns"]) == (0, False)
+    assert '# path = { from = "request_path"' in text
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,10 @@ CASES: list[tuple[str, tuple[Any, ...], Any]] = [
     ("all_bytes_sent", ("40", "-"), None),
     ("all_bytes_sent", (None, "40"), None),
     ("all_bytes_sent", ("40", "long"), "long"),
+    ("side_of_cluster", ("inbound|8080||",), "inbound"),
+    ("side_of_cluster", ("outbound|80||llm.default.svc.cluster.local",), "outbound"),
+    ("side_of_cluster", ("PassthroughCluster",), "outbound"),
+    ("side_of_cluster", ("llm-pool",), None),  # an Envoy without a mesh names its clusters freely
     ("is_event_stream", ("Text/Event-Stream; charset=utf-8",), True),
     ("is_event_stream", ("application/json",), False),
     ("is_event_stream", ("",), None),

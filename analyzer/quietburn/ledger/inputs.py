@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, cast
-
-import duckdb
-import pyarrow as pa
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from quietburn import temporary
 from quietburn.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
 
 _LEDGER_SUFFIXES = (".jsonl", ".ndjson", ".log")
 _COMPRESSED = (".gz", ".zst")
@@ -163,6 +163,8 @@ MOST_FETCHED = 1 << 30  # it is held in memory, as httpfs gives it
 
 def _remote(address: str) -> LedgerFile:
     """Return a copy of what lies behind an address, where DuckDB's httpfs is installed."""
+    import duckdb
+
     label = label_of(address.split("?", 1)[0])  # a query may hold a key
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     try:
@@ -183,7 +185,7 @@ def _remote(address: str) -> LedgerFile:
     return LedgerFile(label, path)
 
 
-def fetched(connection: duckdb.DuckDBPyConnection, address: str, label: str) -> bytes:
+def fetched(connection: "duckdb.DuckDBPyConnection", address: str, label: str) -> bytes:
     """Return what lies behind an address. Raises InputError before more is fetched than memory should hold."""
     ((size,),) = connection.execute("SELECT sum(size) FROM read_blob(?)", [address]).fetchall()  # asks for no content
     if size is not None and size > MOST_FETCHED:
@@ -264,5 +266,7 @@ def _open(path: Path) -> BinaryIO:
     if path.suffix == ".gz":
         return cast(BinaryIO, _Bounded(cast(BinaryIO, gzip.open(path, "rb")), path))
     if path.suffix == ".zst":
+        import pyarrow as pa
+
         return cast(BinaryIO, _Bounded(cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")), path))
     return path.open("rb")

@@ -156,7 +156,7 @@ def _of_known_unit(way: Alternative, untold: tuple[str, ...]) -> list[Alternativ
 
 
 # What is pasted for one key: a variable of nginx in its string of many, or an operator of Envoy on its line.
-_PASTED = re.compile(r'"?(?P<key>[\w.-]+)"?: ?"[$%][^"]*",?')
+_PASTED = re.compile(r'(?<![\w.-])"?(?P<key>[\w.-]+)"?: ?"[$%][^"]*",?')
 _NAME = r"^[a-z][a-z0-9-]{0,40}$"
 
 

@@ -175,7 +175,7 @@ class _Parsing:
             keys = list(self._extraction.keys)
             values = self._extraction.tokens(texts, keys)
             kinds = kinds_of(values, len(keys))
-            plain = [place for place, key in enumerate(keys) if self._source.reads_whole(key) and not key.startswith("/")]
+            plain = [place for place, key in enumerate(keys) if key in self._source.read_whole and not key.startswith("/")]
             held = (kinds if len(plain) == len(keys) else kinds[:, plain]) != NOTHING
             odd = rows[held.sum(axis=1) != counts[rows]]
             new = [row for row in odd.tolist() if row not in looks]
@@ -209,7 +209,7 @@ class _Parsing:
                 self._refuse(row, LineFault.CONFLICTING_KEY, place)
                 continue
             self._events.append(_Event(row, place or 0, members))
-            self._note_unread(row, [key for key in keys_with_values(members) if not self._source.reads_whole(key)])
+            self._note_unread(row, [key for key in keys_with_values(members) if key not in self._source.read_whole])
 
     def _refuse(self, row: int, code: LineFault, item: int | None = None) -> None:
         line = self._records.line(row)

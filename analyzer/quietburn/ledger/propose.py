@@ -47,7 +47,7 @@ _WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}.*")
-_SUFFIXED = re.compile(r"(?:[0-9]+(?:\.[0-9]+)? ?(?:d|h|min|m|s|ms|us|ns) ?)+")
+_SUFFIXED = re.compile(r"(?<![0-9])(?:[0-9]+(?:\.[0-9]+)? ?(?:d|h|min|m|s|ms|us|ns) ?)+")
 BY_VALUES = "its values are times; taken as the end"
 
 

@@ -43,7 +43,7 @@ class Told:
 
 _IF_SHOWN = Told(CallKind.OTHER, CallKind.GENERATE)
 _METHOD = re.compile(r"^([A-Za-z]+)\s+(?=\S)")
-_CUT = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#]*|[?#].*$|\s+http/[0-9.]+$", re.IGNORECASE | re.DOTALL)
+_CUT = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#]*|[?#].*$|(?<!\s)\s+http/[0-9.]+$", re.IGNORECASE | re.DOTALL)
 _NONE = ("", "-")  # what loggers write where there is nothing
 
 

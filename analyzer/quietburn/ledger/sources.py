@@ -38,9 +38,10 @@ class Source:
         """Whether a top-level key belongs to the dialect."""
         return key in self.by_root or key in self.ignored
 
-    def reads_whole(self, key: str) -> bool:
-        """Whether all that a top-level key holds becomes columns: not where only parts of it are read, or none."""
-        return key in self.roles and key not in self.ignored
+    @cached_property
+    def read_whole(self) -> frozenset[str]:
+        """Return the keys of which all that they hold becomes columns: not where only parts are read, or none."""
+        return frozenset(self.roles) - self.ignored
 
     @cached_property
     def private_keys(self) -> frozenset[str]:
@@ -70,11 +71,11 @@ class Source:
 
     @cached_property
     def nested(self) -> dict[str, Any]:
-        """Return the steps of all paths as a tree: what objects lie on the way to a value."""
+        """Return as a tree the steps to objects and lists that lie on a way to a value."""
         tree: dict[str, Any] = {}
         for key in self.watched:
             at = tree
-            for step in steps(key):
+            for step in list(steps(key))[:-1]:
                 at = at.setdefault(step, {})
         return tree
 

@@ -59,11 +59,21 @@ def look(text: bytes, source: Source) -> Look:
     """Look closely at a line that was vouched for."""
     document = _local.parse(text)
     keys = list(document)
-    unread = [key for key in keys if not source.reads_whole(key) and document[key] is not None]
+    read = source.read_whole
+    unread = [key for key in keys if key not in read and not _is_null(document, key)]
+    told = [document[key] for key in source.embedded.intersection(keys)]
     is_plain = not _repeats(document, source.nested) and not any(
-        key in source.embedded and type(value := document[key]) is str and value.lstrip()[:1] in ("{", "[") for key in keys
+        type(value) is str and value.lstrip()[:1] in ("{", "[") for value in told
     )
     return Look(keys, unread, is_plain)
+
+
+def _is_null(document: Any, key: str) -> bool:
+    """Whether null stands under a key; under one that holds a NUL character, which simdjson can't find again, it is not told."""
+    try:
+        return document[key] is None
+    except KeyError:
+        return False
 
 
 def _repeats(node: Any, tree: KeyMap[str, Any]) -> bool:
@@ -75,7 +85,7 @@ def _repeats(node: Any, tree: KeyMap[str, Any]) -> bool:
         return False
     keys = list(node)
     held = set(keys)
-    return len(held) < len(keys) or any(below and step in held and _repeats(node[step], below) for step, below in tree.items())
+    return len(held) < len(keys) or any(step in held and _repeats(node[step], below) for step, below in tree.items())
 
 
 def texts_of(text: bytes, wanted: Iterable[str]) -> dict[str, str] | None:
