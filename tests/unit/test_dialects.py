@@ -227,7 +227,8 @@ def test_a_key_that_says_two_things_within_a_path_refuses_the_line(tmp_path: Pat
 DOCS = CHECKOUT / "docs" / "log-formats.md"
 # What needs no more than time, route, status, durations, a deadline, an id and the upstream, and Retry-After's key.
 TOLD_BY_AN_ACCESS_LOG = {
-    "failover-never-called", "failover-starved", "failover-too-late", "healthy-but-silent", "late-but-200", "readiness-gap",
+    "clock-skew", "failover-never-called", "failover-starved", "failover-too-late", "healthy-but-silent", "late-but-200",
+    "readiness-gap",
     "retry-below-floor", "retry-herd", "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success",
     "upstream-shed-rate",
 }
