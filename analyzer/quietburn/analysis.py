@@ -8,7 +8,7 @@ from pathlib import Path
 from quietburn.answers import failure_domains, measure_rates
 from quietburn.classify import classify
 from quietburn.config import Config
-from quietburn.engine.connection import MEMORY_LIMIT
+from quietburn.engine.connection import MEMORY_LIMIT, naming_damage
 from quietburn.engine.duckdb import DuckEngine
 from quietburn.engine.settings import DeadlineDefault, Settings
 from quietburn.errors import ConfigError, InputError, UsageError
@@ -101,7 +101,7 @@ def analyzing(
         _refuse_without_store(request.store)
     units = given_units(request.config)
     known, forced = _dialects(request)
-    with DuckEngine(
+    with naming_damage(request.store), DuckEngine(
         zone=request.zone, known=known, forced=forced, threads=request.threads, memory_limit=request.memory_limit,
         database=request.store, units=units, read_only=request.store is not None and not ledgers,
         join=request.join,

@@ -2,7 +2,8 @@
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -12,6 +13,7 @@ from quietburn.errors import InputError
 from quietburn.ledger.inputs import label_of
 
 MEMORY_LIMIT = "1GB"  # of DuckDB's buffers; what exceeds it is spilled to a private folder
+_WORDS_OF_DAMAGE = ("corrupt", "could not read enough bytes")  # DuckDB has no class of its own for these
 _SCHEME = re.compile(r"[A-Za-z0-9_]*:")
 
 
@@ -49,6 +51,24 @@ def connect(
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET TimeZone = 'UTC'")
     return connection, spill
+
+
+@contextmanager
+def naming_damage(database: Path | None) -> Iterator[None]:
+    """Turn what DuckDB says of a damaged store into one line that names it. Raises InputError."""
+    try:
+        yield
+    except duckdb.Error as problem:
+        if database is None or not _is_damage(problem):
+            raise
+        raise InputError(
+            f"--db {database}: is damaged. Restore the file from a copy, or load the ledgers into a new one."
+        ) from None
+
+
+def _is_damage(problem: duckdb.Error) -> bool:
+    internal = isinstance(problem, duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException)
+    return internal or any(words in str(problem).lower() for words in _WORDS_OF_DAMAGE)
 
 
 def refuse_other_systems(database: Path) -> None:

@@ -4,8 +4,10 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
+
 from quietburn import temporary
-from quietburn.engine.connection import connect
+from quietburn.engine.connection import connect, naming_damage
 from quietburn.ledger.counts import FileCounts
 from quietburn.ledger.store import is_store, remembered_files
 from quietburn.ledger.tables import EVENTS_TABLE
@@ -40,23 +42,28 @@ def stored_files(database: Path) -> list[StoredFile]:
         return []
     connection, spill = connect(database=database, read_only=True)
     try:
-        if not is_store(connection, str(database)):
-            return []
-        columns = {row[0] for row in connection.execute(f"DESCRIBE {EVENTS_TABLE}").fetchall()}
-        times = "min(ts_us), max(ts_us)" if "ts_us" in columns else "NULL, NULL"
-        spans = {
-            int(file_id): (first, last)
-            for file_id, first, last in connection.execute(
-                f"SELECT file_id, {times} FROM {EVENTS_TABLE} GROUP BY file_id"
-            ).fetchall()
-        }
-        return [
-            _stored(file.path, FileCounts.restored(file.counts), *spans.get(file.file_id, (None, None)))
-            for file in remembered_files(connection)
-        ]
+        with naming_damage(database):
+            return _stored_in(connection, database)
     finally:
         connection.close()
         temporary.remove(spill)
+
+
+def _stored_in(connection: duckdb.DuckDBPyConnection, database: Path) -> list[StoredFile]:
+    if not is_store(connection, str(database)):
+        return []
+    columns = {row[0] for row in connection.execute(f"DESCRIBE {EVENTS_TABLE}").fetchall()}
+    times = "min(ts_us), max(ts_us)" if "ts_us" in columns else "NULL, NULL"
+    spans = {
+        int(file_id): (first, last)
+        for file_id, first, last in connection.execute(
+            f"SELECT file_id, {times} FROM {EVENTS_TABLE} GROUP BY file_id"
+        ).fetchall()
+    }
+    return [
+        _stored(file.path, FileCounts.restored(file.counts), *spans.get(file.file_id, (None, None)))
+        for file in remembered_files(connection)
+    ]
 
 
 def _stored(path: str, counts: FileCounts, first_us: int | None, last_us: int | None) -> StoredFile:
