@@ -46,8 +46,9 @@ def said(place: Checkout) -> list[str]:
     return [str(problem) for problem in check_checkout(place, [load_rule(place.rule_file(RULE))])]
 
 
-def test_a_new_rule_works_before_anything_is_filled_in(place: Checkout) -> None:
-    written = [place.name(path) for path in new_rule(place, RULE)]
+@pytest.mark.parametrize("of_events", [False, True])
+def test_a_new_rule_works_before_anything_is_filled_in(of_events: bool, place: Checkout) -> None:  # noqa: FBT001
+    written = [place.name(path) for path in new_rule(place, RULE, of_events=of_events)]
     make(place)
     rule = load_rule(place.rule_file(RULE))
 
@@ -56,6 +57,8 @@ def test_a_new_rule_works_before_anything_is_filled_in(place: Checkout) -> None:
     ]
     assert (lint(rule, defaults(rule)), undeclared(rule, defaults(rule))) == ([], [])
     assert list(differences(rule, place.fixtures(RULE))) == []
+    assert [problem.words for problem in check_files({place.rule_file(RULE): rule})] == []
+    assert (rule.classify is not None) == of_events
 
 
 def test_what_is_still_to_be_filled_in_or_made_is_named_with_file_and_line(place: Checkout) -> None:

@@ -98,13 +98,16 @@ def _shown(rule: "Rule") -> str:
 
 
 @rules_app.command("new")
-def rules_new(rule_id: Annotated[str, typer.Argument(metavar="ID", help="The new rule's id, such as streams-slowed.")]) -> None:
+def rules_new(
+    rule_id: Annotated[str, typer.Argument(metavar="ID", help="The new rule's id, such as streams-slowed.")],
+    of_events: Annotated[bool, typer.Option("--events", help="A rule over single events ([classify]), not windows.")] = False,
+) -> None:
     """Make the files of a new rule in a checkout: an example that works, with the places to fill in."""
     from quietburn.authoring.checkout import checkout
     from quietburn.authoring.skeleton import new_rule
 
     place = checkout()
-    for path in new_rule(place, rule_id):
+    for path in new_rule(place, rule_id, of_events=of_events):
         typer.echo(f"wrote {place.name(path)}")
     typer.echo(
         f"Next: python fixtures/rules/make.py {rule_id}; quietburn rules test {rule_id}; quietburn rules check.\n"
