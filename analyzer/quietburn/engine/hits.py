@@ -14,7 +14,7 @@ _QUIET_US = 3_600_000_000
 
 
 def hits_select(rule: Rule, values: Values) -> str:
-    """Return an event rule's SELECT with its numbers, beside each event's place, time, minute and subject.
+    """Return an event rule's SELECT with its numbers, beside each event's place, time, minute, kind and subject.
 
     It reads `events`, and where the rule has them `minutes` and `suspects`.
     """
@@ -24,7 +24,7 @@ def hits_select(rule: Rule, values: Values) -> str:
     owner = {key: "h" if key in rule.classify.subject else "e" for key in ("route", "backend")}
     subject = "".join(f", COALESCE({table}.{key}, '') AS {key}" for key, table in owner.items())
     return (
-        f"SELECT e.event_id, e.file_id, e.line, e.item, e.ts_us, e.minute{subject}{observed} "
+        f"SELECT e.event_id, e.file_id, e.line, e.item, e.ts_us, e.minute, e.kind{subject}{observed} "
         f"FROM ({bind(rule.classify.sql, values)}) h JOIN events e ON e.event_id = h.event_id WHERE e.ts_us IS NOT NULL"
     )
 
