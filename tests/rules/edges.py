@@ -141,12 +141,14 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _more_than("share_of_tokens", "share-4.6-percent", "1300/28300", PAGE, ledger="quiet"),
     ),
     "queue-cause-unclear": (
-        # half-busy: nine of twelve waited 3,000 ms, at 50 % CPU.
-        _at_least("min_requests", "half-busy", "12", TICKET),
-        _more_than("wait_ms", "half-busy", "3000", TICKET),
-        _more_than("waiting_share", "half-busy", "9/12", TICKET),
-        _under("busy_cpu_pct", "half-busy", "50", TICKET),
-        _at_least("idle_cpu_pct", "half-busy", "50", TICKET),
+        # no-outcomes: nine of twelve waited 3,000 ms. busy-without-output: as many, at 92 % CPU.
+        _at_least("min_requests", "no-outcomes", "12", TICKET),
+        _more_than("wait_ms", "no-outcomes", "3000", TICKET),
+        _more_than("waiting_share", "no-outcomes", "9/12", TICKET),
+        _at_least("min_unanswered", "busy-without-output", "9", TICKET),
+        _at_least("busy_cpu_pct", "busy-without-output", "92", TICKET),
+        # no-outcomes: 50 % CPU.
+        _at_least("idle_cpu_pct", "no-outcomes", "50", TICKET),
     ),
     "queue-over-budget": (
         # by-a-hair: 6 of 400 waited 500 of 1,000 ms.
@@ -188,11 +190,10 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         Edge("by_chance", "six-at-once", Fraction(2.0035776458812068e-06), QUIET, QUIET, PAGE),
     ),
     "saturation": (
-        # fifteen-requests: four of fifteen waited 3,000 ms, at 95 % CPU.
+        # fifteen-requests: four of fifteen waited 3,000 ms, and were served.
         _at_least("min_requests", "fifteen-requests", "15", PAGE),
         _more_than("wait_ms", "fifteen-requests", "3000", PAGE),
         _more_than("waiting_share", "fifteen-requests", "4/15", PAGE),
-        _at_least("cpu_pct", "fifteen-requests", "95", PAGE),
     ),
     "server-cache-miss": (
         # cache-off: twelve misses of prompts of 2,000 tokens, and four hits before the last of them.
@@ -233,7 +234,10 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _at_least("min_requests", "fifteen-requests", "15", PAGE),
         _more_than("wait_ms", "fifteen-requests", "3000", PAGE),
         _more_than("waiting_share", "fifteen-requests", "4/15", PAGE),
-        _under("cpu_pct", "fifteen-requests", "8", PAGE),
+        _at_least("min_unanswered", "fifteen-requests", "4", PAGE),
+        _under("busy_cpu_pct", "fifteen-requests", "8", PAGE),
+        # only-health-checks-tell: 8 % CPU.
+        _under("idle_cpu_pct", "only-health-checks-tell", "8", PAGE),
     ),
     "success-hides-outage": (
         # seven-percent: seven in one minute. green-dashboard: 18 of 64 at the worst.

@@ -145,7 +145,7 @@ def test_an_expression_that_closes_its_bracket_and_goes_on_is_no_expression() ->
     ("rule_id", "name"),
     [
         ("over-envelope", "inflight"), ("over-envelope", "decision"), ("retry-below-floor", "status"),
-        ("retry-below-floor", "retry_after_s"), ("saturation", "cpu_pct"), ("saturation", "queue_age_ms"),
+        ("retry-below-floor", "retry_after_s"), ("cpu-without-traffic", "cpu_pct"), ("saturation", "queue_age_ms"),
     ],
 )
 def test_a_column_that_is_read_and_not_declared_is_named(rule_id: str, name: str) -> None:
