@@ -21,7 +21,8 @@ def hits_select(rule: Rule, values: Values) -> str:
     if rule.classify is None:
         raise ValueError(f"{rule.id} is no event rule")
     observed = "".join(f", h.{name}" for name in rule.classify.observed)
-    owner = {key: "h" if key in rule.classify.subject else "e" for key in ("route", "backend")}
+    told = rule.classify.subject
+    owner = {"route": "e", "backend": "e"} | dict.fromkeys(told, "h")
     subject = "".join(f", COALESCE({table}.{key}, '') AS {key}" for key, table in owner.items())
     return (
         f"SELECT e.event_id, e.file_id, e.line, e.item, e.ts_us, e.minute, e.kind{subject}{observed} "

@@ -56,7 +56,7 @@ class About(_Frozen):
     needs: tuple[str, ...]
     any_of: tuple[tuple[str, ...], ...] = ()
     optional: tuple[str, ...] = ()
-    subject: tuple[Literal["route", "backend"], ...]
+    subject: tuple[Literal["route", "backend", "client"], ...]
     aliases: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     known_gaps: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class EventRule(_Frozen):
     suspects: str | None = None
     event: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     observed: tuple[str, ...]
-    subject: tuple[Literal["route", "backend"], ...] = ()
+    subject: tuple[Literal["route", "backend", "client"], ...] = ()
     summed: tuple[str, ...] = ()
     grades: tuple[Grade, ...] = Field(min_length=1)
 
@@ -222,6 +222,8 @@ class Rule(_Frozen):
             raise ValueError("has `classify`, so its SELECT says what counts: leave out events, evidence, measure")
         if self.window and not (self.finding.evidence and self.minute_columns):
             raise ValueError("has `window`, so it needs minutes (or events) and finding.evidence")
+        if "client" in self.rule.subject and not (self.classify and "client" in self.classify.subject):
+            raise ValueError("has the client as subject, which only `classify` can give: name it in classify.subject")
         if set(self.minutes) & set(self.events):
             raise ValueError("gives one name to a minute column and to an event")
         if self.classify and not set(self.classify.summed) <= set(self.classify.observed):
