@@ -60,11 +60,12 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _under("max_completion", "by-a-hair", "700", TICKET),
     ),
     "empty-but-billed": (
-        # one-in-68: four empty answers of 272 in one minute. Where four are too few for a page they are for a ticket.
+        # one-in-68: four empty answers of 272 in one minute. Four are too few for a ticket.
         _at_least("min_empty", "one-in-68", "4", PAGE, INFO),
-        _at_least("empty_share", "one-in-68", "4/272", PAGE, TICKET),
-        # Three in 41 minutes, never two in fifteen.
-        _at_least("min_empty", "every-twenty-minutes", "3", TICKET, INFO),
+        _at_least("empty_share", "one-in-68", "4/272", PAGE, INFO),
+        # Five in 49 minutes, never three in fifteen; five of 600 in one minute.
+        _at_least("min_empty_hour", "every-twelve-minutes", "5", TICKET, INFO),
+        _at_least("hour_share", "under-one-percent", "5/600", TICKET, INFO),
     ),
     "eval-shares-serving-path": (
         # nightly: two noisy ones a minute in 10 to 13; two users a minute in 8 to 15. One hour holds all of them.
@@ -136,9 +137,14 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         # lab-probes: 60 probes of 72 tokens in the hour, 4,320: 5 % of 86,400, and 8.64 % of 50,000.
         _more_than("hourly_token_cap", "lab-probes", "86400", PAGE, ledger="adapter-fires"),
         _more_than("share_of_cap", "lab-probes", "4320/50000", PAGE, ledger="adapter-fires"),
-        # probes-all-night: 60 probes of 52 tokens. share-4.6-percent: 26 of 50 tokens, and 30 users of 900.
-        _more_than("min_tokens", "probes-all-night", "3120", PAGE),
-        _more_than("share_of_tokens", "share-4.6-percent", "1300/28300", PAGE, ledger="quiet"),
+        # probes-all-night: 60 probes of 525 tokens. share-4.6-percent: 26 of 500 tokens, and 30 users of 9,000.
+        _more_than("min_tokens", "probes-all-night", "31500", PAGE, TICKET),
+        _more_than("share_of_tokens", "share-4.6-percent", "13000/283000", PAGE, ledger="quiet"),
+        # an-idle-night: 20 probes beside an evening's 4,000,000 tokens.
+        _more_than("share_of_six_hours", "an-idle-night", "10500/4010500", PAGE, ledger="quiet"),
+        # two-in-a-hundred: 48 probes, and 30 users of 41,160 tokens.
+        _more_than("ticket_tokens", "two-in-a-hundred", "25200", TICKET),
+        _more_than("ticket_share", "two-in-a-hundred", "25200/1260000", TICKET),
     ),
     "queue-cause-unclear": (
         # no-outcomes: nine of twelve waited 3,000 ms. busy-without-output: as many, at 92 % CPU.
@@ -235,9 +241,8 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _more_than("wait_ms", "fifteen-requests", "3000", PAGE),
         _more_than("waiting_share", "fifteen-requests", "4/15", PAGE),
         _at_least("min_unanswered", "fifteen-requests", "4", PAGE),
-        _under("busy_cpu_pct", "fifteen-requests", "8", PAGE),
-        # only-health-checks-tell: 8 % CPU.
-        _under("idle_cpu_pct", "only-health-checks-tell", "8", PAGE),
+        _under("busy_cpu_pct", "cpu-50", "50", PAGE),
+        _under("idle_cpu_pct", "only-health-checks-tell", "20", PAGE),
     ),
     "success-hides-outage": (
         # seven-percent: seven in one minute. green-dashboard: 18 of 64 at the worst.
@@ -250,25 +255,33 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _more_than("unlabelled_share", "by-a-hair", "1500/10200", TICKET),
     ),
     "tokens-without-users": (
-        # eight-hundred-tokens: probes spent 600 of them.
-        _at_least("min_tokens", "eight-hundred-tokens", "800", PAGE),
-        _at_least("probe_share", "eight-hundred-tokens", "600/800", PAGE),
+        # in-one-minute: probes spent 1,800 of 2,400.
+        _at_least("min_tokens", "in-one-minute", "2400", PAGE),
+        _at_least("probe_share", "in-one-minute", "1800/2400", PAGE),
+        # 2,400 beside an evening's 400,000.
+        _more_than("share_of_six_hours", "an-idle-night", "2400/402400", PAGE, ledger="quiet"),
     ),
     "truncated-as-success": (
-        # As with empty answers: four of 272 in one minute, three in 41 minutes.
+        # As with empty answers: four of 272 in one minute, five in 49 minutes, five of 600.
         _at_least("min_truncated", "one-in-68", "4", PAGE, INFO),
-        _at_least("truncated_share", "one-in-68", "4/272", PAGE, TICKET),
-        _at_least("min_truncated", "every-twenty-minutes", "3", TICKET, INFO),
+        _at_least("truncated_share", "one-in-68", "4/272", PAGE, INFO),
+        _at_least("min_truncated_hour", "every-twelve-minutes", "5", TICKET, INFO),
+        _at_least("hour_share", "under-one-percent", "5/600", TICKET, INFO),
     ),
     "unlabelled-probe": (
-        # Twelve calls ten seconds apart are as well eight pods of 80 s each, and no more than eight are looked for.
+        # Twelve calls ten seconds apart.
         _at_least("min_attempts", "every-ten-seconds", "12", TICKET),
-        _at_least("min_period_s", "every-ten-seconds", "80", TICKET),
+        _at_least("min_periods", "every-ten-seconds", "12", TICKET),
+        _at_least("min_period_s", "every-ten-seconds", "10", TICKET),
         _at_most("max_period_s", "every-ten-seconds", "10", TICKET),
         # with-breaks: 21 of 23 gaps are five seconds; folded by two pods or more each break costs two gaps or more.
         _at_least("steady_share", "with-breaks", "21/23", TICKET),
-        # Gaps of 8.5, 10 and 11.5 s.
-        _at_most("tolerance", "fifteen-percent-off", "15/100", TICKET, ledger="quiet"),
+        # Gaps of 7.5, 10 and 12.5 s.
+        _at_most("tolerance", "a-quarter-off", "25/100", TICKET, ledger="quiet"),
+        # Gaps of 3, 9 and 8 s, where three pods of 20 s would be 6.67 s apart.
+        _at_least("min_phase", "three-pods", "45/100", TICKET),
+        # 12 to 15 tokens: 15 / 3.75 is 4, which begins the next band.
+        _under("token_band", "answers-vary", "15/4", TICKET),
     ),
     "upstream-shed-rate": (
         # by-a-hair: 4 of 272.
@@ -281,9 +294,9 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _more_than("missing_share", "by-a-hair", "6/80", TICKET),
     ),
     "work-for-nobody": (
-        # by-a-hair: 4 of 55 attempts, 500 tokens each.
+        # by-a-hair: 4 of 55 attempts, 400 tokens each; 300 of them after the deadline.
         _at_least("min_attempts", "by-a-hair", "4", TICKET),
-        _at_least("min_tokens", "by-a-hair", "2000", TICKET),
-        _at_least("tokens_share", "by-a-hair", "4/55", TICKET),
+        _at_least("min_tokens", "by-a-hair", "1200", TICKET),
+        _at_least("tokens_share", "by-a-hair", "1200/22000", TICKET),
     ),
 }

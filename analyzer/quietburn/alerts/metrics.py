@@ -72,7 +72,6 @@ ATTEMPT_EVENTS = {
     "answered": "was_answered",
     "unanswered": "went_unanswered",
     "outcome-unknown": "in_request AND NOT outcome_known",
-    "empty": "in_request AND is_2xx AND non_empty = FALSE AND (completion_tokens > 0 OR reasoning_tokens > 0)",
 }
 
 COUNTERS = (
