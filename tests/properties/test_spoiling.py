@@ -83,7 +83,7 @@ def test_spoilt_fields_make_nothing_usable_and_lose_no_call(name: str, tmp_path:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     whole = counted(judged(path))
     for seed in range(_TIMES):
-        dice = random.Random(f"{name}{seed}")  # noqa: S311
+        dice = random.Random(f"{name}{seed}")
         damaged = list(lines)
         for number in dice.sample(range(len(lines)), max(1, len(lines) // 3)):
             damaged[number] = spoilt(dice, lines[number])
