@@ -117,7 +117,7 @@ def test_a_night_of_probes_spends_11520_tokens_on_nobody(tmp_path: Path) -> None
     assert (rates["requests"], rates["usable"], rates["usable_rate"], rates["usable_rate_bounds"]) == (0, 0, None, None)
     assert rates["tokens"] == {
         "all": 11520, "coverage": 1, "wasted": 11520, "wasted_coverage": 1, "probe": 11520, "probe_coverage": 1,
-        "by_traffic": {"probe": 11520}, "coverage_by_traffic": {"probe": 1},
+        "by_traffic": {"probe": 11520}, "coverage_by_traffic": {"probe": 1}, "completion_only": 0, "prompt_only": 0,
     }
     spend = findings(report)["probe-spend-share"]
     assert (spend["observed"]["probe_tokens"], spend["observed"]["probes"]) == (11520, 90)
