@@ -98,6 +98,8 @@ def usable(rates: RatesReport) -> str:
         return "no valid request"
     low, high = (percent(bound) for bound in rates.usable_rate_bounds)
     untold = f"{rates.unknown:,} of {rates.valid:,} can't be told: between {low} and {high} of all"
+    if rates.usable_rate is None and not rates.unknown:
+        return "can't be measured; for most 2xx answers nothing tells whether they came in time"
     if rates.usable_rate is None:
         return f"can't be measured; {untold}"
     judged = f"{rates.usable:,} of {counted(rates.judged, 'judged request')}"
