@@ -90,12 +90,20 @@ def _near(findings: Sequence[Finding]) -> Iterator[Pair]:
 
 
 def _explains(cause: Finding, effect: Finding, explained: Explained) -> bool:
-    """Whether a finding explains another: its rule does, both agree on what they name of their subjects, and it came in time.
+    """Whether a finding explains another: its rule does, both are about one place, and it came in time.
 
     What is over can't follow from what begins later.
     """
-    same = all(effect.subject.get(key, value) == value for key, value in cause.subject.items())
-    return same and cause.start_us <= effect.end_us and effect.rule in explained.get(cause.rule, frozenset())
+    in_time = cause.start_us <= effect.end_us
+    return in_time and _of_one_place(cause, effect) and effect.rule in explained.get(cause.rule, frozenset())
+
+
+def _of_one_place(a: Finding, b: Finding) -> bool:
+    """Whether two findings name one backend, whatever it is asked for, or agree on all that both name of their subjects."""
+    backend = a.subject.get("backend")
+    if backend is not None and backend == b.subject.get("backend"):
+        return True
+    return all(b.subject.get(key, value) == value for key, value in a.subject.items())
 
 
 def _connected(count: int, links: Iterable[Pair]) -> list[list[int]]:

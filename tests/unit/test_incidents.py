@@ -54,6 +54,12 @@ def test_a_finding_explains_another_only_where_both_are_of_the_same_route_and_ba
     assert group([hang, elsewhere], EXPLAINED, {}) == [(0,), (1,)]
 
 
+def test_what_is_wrong_with_a_backend_explains_all_that_it_is_asked_for() -> None:
+    # The hang was seen where readiness is asked, the late answers where answers are.
+    hang = finding("hang", (0, 5), route="ready", backend="gpu-1")
+    assert group([hang, finding("late", (0, 5), route="complete", backend="gpu-1")], EXPLAINED, {}) == [(0, 1)]
+
+
 @pytest.mark.parametrize(("shared", "expected"), [(4, [(0,), (1,)]), (5, [(0, 1)])])
 def test_half_of_the_smaller_ones_attempts_in_common_is_a_shared_cause(shared: int, expected: list[tuple[int, ...]]) -> None:
     several = [finding("a", (0, 5), count=100), finding("b", (0, 5), count=10)]
