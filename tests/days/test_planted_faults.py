@@ -10,6 +10,7 @@ from tests.days.planted import planted_day
 
 # Which rule fires besides (above info), by fault, and why it has to.
 ALLOWED: dict[str, dict[str, str]] = {
+    "tokens-without-users": {"probe-spend-share": "tokens that checks alone spend are tokens that checks spend"},
     "queue-wait-past-deadline": {"queue-over-budget": "a wait past the deadline is a wait past a quarter of it"},
 }
 
