@@ -136,7 +136,7 @@ def test_lint_names_the_key_of_the_rule_file(rule_id: str, old: str, new: str, i
 
 
 def test_an_expression_that_closes_its_bracket_and_goes_on_is_no_expression() -> None:
-    judged = changed("saturation", 'evidence = "queue_age_ms > $wait_ms"', 'evidence = "TRUE) FROM events; SELECT (1"')
+    judged = changed("queue-cause-unclear", 'evidence = "queue_age_ms > $wait_ms"', 'evidence = "TRUE) FROM events; SELECT (1"')
 
     assert [issue.problem for issue in lint(judged, defaults(judged))] == ["holds 2 statements; write one SELECT"]
 
