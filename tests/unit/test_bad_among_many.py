@@ -156,9 +156,10 @@ def test_a_line_may_be_nested_256_levels_deep_whatever_stands_around_it(
 ) -> None:
     lists = levels - 1  # within the line's own object
     lines = [good(number) for number in range(LINES)]
-    lines[2 * LINES // 3] = good(0, f', "zz": {"[" * lists}{"]" * lists}')
+    deep = 2 * LINES // 3
+    lines[deep] = good(deep, f', "zz": {"[" * lists}{"]" * lists}')
     lines[100:100] = [gap] * 400
     found = both_ways(lines, b"\n", tmp_path)
     refused = [line for line, _, _, why in found.quarantine if why == "too_deep"]
-    assert refused == ([2 * LINES // 3 + 400 + 1] if code else [])
+    assert refused == ([deep + 400 + 1] if code else [])
     assert found.counts.events == LINES - len(refused)
