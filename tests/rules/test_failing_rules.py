@@ -20,11 +20,11 @@ from quietburn.ruleset.wording import Sentences, number, percent
 # By place: what stands in the rule file, what makes it fail, and the part that must be named.
 BROKEN = {
     "minutes.waiting": ("queue_age_ms > $wait_ms THEN 1", "no_such_column > $wait_ms THEN 1", "minutes"),
-    "window.flag": ("cpu_5m >= $cpu_pct", "cpu_5m >= $cpu_pct AND no_such_function(cpu_5m)", "window"),
+    "window.flag": (">= $min_requests AND", ">= $min_requests AND no_such_function(cpu_5m) AND", "window"),
     "window.observed": ('"cpu_5m"', "\"CAST('none' AS INTEGER)\"", "window"),
     "window.text": ('"cpu_5m"', "\"'a text where a number belongs'\"", "rule"),
-    "finding.evidence": ('evidence = "queue_age_ms > $wait_ms"', 'evidence = "no_such_column > $wait_ms"', "finding.evidence"),
-    "finding.no_evidence": ('evidence = "queue_age_ms > $wait_ms"', 'evidence = "FALSE"', "finding.evidence"),
+    "finding.evidence": ('evidence = "served_after_wait"', 'evidence = "no_such_column > $wait_ms"', "finding.evidence"),
+    "finding.no_evidence": ('evidence = "served_after_wait"', 'evidence = "FALSE"', "finding.evidence"),
     "finding.inference": ('inference = "', 'inference = "{{ 1 // 0 }} ', "finding.inference"),
     "finding.action": ('action = "', 'action = "{{ no_such_value }} ', "finding.action"),
     "classify.sql": ("FROM events", "FROM no_such_table", "classify.sql"),
