@@ -256,7 +256,8 @@ def test_a_place_that_cannot_be_written_is_one_line_and_status_two(tmp_path: Pat
         done = run(tmp_path, "alerts", *ONE, "--out", place, "--unproven", env=without_promtool)
         assert (done.status, done.out) == (2, "")
         assert is_one_line(done.err)
-        assert f"--out {place}" in done.err
+        assert "--out" in done.err
+        assert place in done.err
 
     assert tree(tmp_path) == before
 
@@ -376,7 +377,7 @@ def test_backtest_names_rules_that_the_ledger_cannot_tell(tmp_path: Path) -> Non
     done = run(tmp_path, "backtest", "thin.jsonl", "--only", "saturation", "--only", "late-but-200")
 
     assert done.status == 0
-    assert "not evaluated: saturation (missing queue_age_ms, cpu_pct)" in done.out
+    assert "not evaluated: saturation (missing queue_age_ms)" in done.out
     assert "not evaluated: late-but-200 (missing latency_ms, deadline_ms)" in done.out
 
 

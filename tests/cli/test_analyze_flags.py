@@ -23,7 +23,7 @@ def test_the_report_goes_to_standard_output_as_text_or_json(tmp_path: Path, ledg
     assert text.out.startswith(
         "quietburn  night.jsonl (gateway)\n4 lines, 4 events, 2026-09-08T02:14:01Z to 2026-09-08T02:14:04Z\n"
     )
-    assert as_json.report["schema_version"] == 1
+    assert as_json.report["schema_version"] == 2
     assert as_json.out.startswith("{\n")
     assert as_json.out.endswith("}\n")
 

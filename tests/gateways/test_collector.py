@@ -44,7 +44,7 @@ def evaluated(report: Report) -> set[str]:
 def test_each_collector_snippet_enables_exactly_the_rules_that_it_promises(tmp_path: Path) -> None:
     bare = write(tmp_path / "bare.jsonl", [])
     promises = [one for one in bare.unlock if "otlp-genai" in one.paste]
-    assert [one.fields for one in promises] == [["deadline_ms"], ["backend", "deadline_ms"]]
+    assert [one.fields for one in promises] == [["backend", "deadline_ms"], ["deadline_ms"]]
     for promise in promises:
         after = write(tmp_path / "after.jsonl", statements_of(promise.paste["otlp-genai"]))
         assert evaluated(after) - evaluated(bare) == set(promise.rule_ids), promise.fields

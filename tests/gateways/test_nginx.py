@@ -76,7 +76,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
 
 def test_each_paste_enables_exactly_the_rules_that_it_promises(tried: Tried) -> None:
     before = evaluated(tried.poor)
-    assert before == {"healthy-but-silent", "readiness-gap", "upstream-shed-rate"}
+    assert before == {"healthy-but-silent", "readiness-gap"}
     assert len(tried.promises) >= 3
     for path, promise in tried.promises.items():
         report = analyze([str(path)], Request())
@@ -87,13 +87,13 @@ def test_each_paste_enables_exactly_the_rules_that_it_promises(tried: Tried) -> 
 
 def test_the_recommended_format_enables_exactly_what_all_that_can_be_pasted_promises(tried: Tried) -> None:
     most = max(tried.promises.values(), key=lambda promise: len(promise.fields))
-    assert most.fields == ["backend", "deadline_ms", "request_id", "retry_after_s", "stream_complete"]
+    assert most.fields == ["attempt", "backend", "deadline_ms", "request_id", "retry_after_s", "stream_complete"]
     report = of_command(tried.recommended)
     assert [file.dialect for file in report.ledger.files] == ["nginx"]
     assert (report.ledger.used, report.ledger.unknown_keys, report.ledger.invalid_values) == (len(CALLS), [], 0)
     assert evaluated(report) - evaluated(tried.poor) == set(most.rule_ids) == {
-        "failover-never-called", "failover-starved", "failover-too-late", "late-but-200", "retry-below-floor", "retry-herd",
-        "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success",
+        "clock-skew", "failover-never-called", "failover-starved", "failover-too-late", "late-but-200", "retry-below-floor",
+        "retry-herd", "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success", "upstream-shed-rate",
     }
     # Nothing that nginx can be made to log is left to be promised.
     assert [one.fields for one in report.unlock if "nginx" in one.paste] == []

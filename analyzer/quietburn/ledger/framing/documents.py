@@ -184,4 +184,13 @@ def sample_records(head: bytes) -> list[bytes]:
     """Return the records at the beginning of a file that may be a document; none where it looks like something else."""
     pieces = _Scanner().feed(head, is_last=False)
     whole = [piece.text for piece in pieces if piece.fault is None]
-    return whole if len(pieces) - len(whole) <= _MOST_STRAY * len(pieces) else []
+    stray = sum(_weight(piece.text) for piece in pieces if piece.fault is not None)
+    return whole if stray <= _MOST_STRAY * (stray + len(whole)) else []
+
+
+def _weight(text: bytes) -> int:
+    """Return for how many a stray piece counts: a record without its end for one, other text for its lines.
+
+    Many refused lines in a row are one piece; they must not make a ledger of lines look like a document.
+    """
+    return 1 if text.lstrip()[:1] in (b"{", b"[") else len(text.split(b"\n"))
