@@ -17,7 +17,8 @@ CALLS = {
         ["analyze", ""], "a ledger's name is empty (an unset variable?); name a JSONL file, a folder of them, or -."
     ),
     "unknown format": (
-        ["analyze", "x.jsonl", "--format", "xml"], "Invalid value for '--format': 'xml' is not one of 'text', 'json', 'markdown', 'github'." + SEE_HELP
+        ["analyze", "x.jsonl", "--format", "xml"],
+        "Invalid value for '--format': 'xml' is not one of 'text', 'json', 'markdown', 'github'." + SEE_HELP
     ),
     "unknown severity": (
         ["analyze", "x.jsonl", "--fail-on", "loud"],
