@@ -66,8 +66,8 @@ def quiet_node(second: float, **fields: Any) -> dict[str, Any]:
 
 def test_a_clock_in_the_prefix_is_found_and_a_stable_one_is_not(tmp_path: Path) -> None:
     noisy = [
-        # Answers of 41 and 39 tokens by turns: were all alike, twelve in a row would beat like a health check.
-        quiet_node(5 * i, request_id=f"r{i}", prefix_fp="51ab", prefix_noisy=True, completion_tokens=39 + i % 2 * 2)
+        # Answers of 50 and 30 tokens by turns: were all nearly alike, twelve in a row would beat like a health check.
+        quiet_node(5 * i, request_id=f"r{i}", prefix_fp="51ab", prefix_noisy=True, completion_tokens=30 + i % 2 * 20)
         for i in range(1, 13)
     ]
     report = report_of(tmp_path, noisy)
