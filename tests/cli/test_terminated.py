@@ -92,10 +92,10 @@ def test_a_stopped_command_never_ends_as_one_that_passed(tmp_path: Path, command
 STUCK = {
     "a thread of the pool": """
         import quietburn.ledger.load as load
-        def read_block(*_):
+        def parsed(*_, **__):
             started()
             time.sleep(3600)
-        load.read_block = read_block
+        load.parsed = parsed
     """,
     "a long statement": """
         from quietburn.engine.duckdb import DuckEngine
@@ -129,11 +129,11 @@ STUCK = {
     "a regular expression over many short texts": """
         import re
         import quietburn.ledger.load as load
-        def read_block(*_):
+        def parsed(*_, **__):
             started()
             while True:
                 re.match("(a+)+$", "a" * 18 + "b")
-        load.read_block = read_block
+        load.parsed = parsed
     """,
 }
 
