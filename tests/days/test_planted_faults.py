@@ -12,6 +12,8 @@ from tests.days.planted import planted_day
 ALLOWED: dict[str, dict[str, str]] = {
     "tokens-without-users": {"probe-spend-share": "tokens that checks alone spend are tokens that checks spend"},
     "queue-wait-past-deadline": {"queue-over-budget": "a wait past the deadline is a wait past a quarter of it"},
+    "stuck-worker": {"healthy-but-silent": "a hung backend answers nobody while its checks pass and others answer"},
+    "queue-cause-unclear": {"healthy-but-silent": "a busy backend that gives no output answers nobody, whatever the cause"},
 }
 
 
