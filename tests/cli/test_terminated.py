@@ -75,7 +75,7 @@ def test_a_command_that_waits_for_its_ledger_is_terminated(tmp_path: Path, comma
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("after_s", [0.0, 0.3, 0.8, 1.5])
+@pytest.mark.parametrize("after_s", [0.0, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_a_stopped_command_never_ends_as_one_that_passed(tmp_path: Path, command: list[str], after_s: float) -> None:
     if command[0] in ("alerts", "backtest") and shutil.which("promtool") is None:
@@ -83,8 +83,12 @@ def test_a_stopped_command_never_ends_as_one_that_passed(tmp_path: Path, command
     night = write(tmp_path / "night.jsonl", ((late if n % 9 == 0 else call)(n / 20, client=f"c{n % 7}") for n in range(60_000)))
     with started(tmp_path, [*QUIETBURN, *(str(night) if word == "-" else word for word in command)]) as process:
         time.sleep(after_s)
+        if process.poll() is not None:  # a quick machine: there was nothing left to stop
+            assert process.returncode not in (0, TERMINATED[0])
+            return
         process.send_signal(signal.SIGTERM)
-        assert ended(process) == TERMINATED
+        status, _, err = ended(process)  # the report may be out already: the run still didn't come to its end
+    assert (status, err) == (TERMINATED[0], TERMINATED[2])
     assert list((tmp_path / "tmp").iterdir()) == []
 
 

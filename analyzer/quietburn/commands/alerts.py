@@ -11,6 +11,7 @@ import typer
 from quietburn.commands import options
 from quietburn.commands.outputs import refuse_overlaps
 from quietburn.errors import ExitStatus, UsageError
+from quietburn.ledger.inputs import label_of
 from quietburn.request import request_from
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def _exit_for(errored: dict[str, str]) -> None:
 
 
 def _named(out: Path, names: Iterable[str]) -> dict[str, Path]:
-    """Return files of the output folder by what a message calls them."""
-    return {f"--out, {name}": out / name for name in names}
+    """Return files of the output folder by what a message calls them: the flag with the file's own path."""
+    return {f"--out {label_of(str(out / name))}": out / name for name in names}
 
 
 def _prove(bundle: "Bundle") -> None:

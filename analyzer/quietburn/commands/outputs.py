@@ -28,7 +28,7 @@ def refuse_overlaps(
     for what, known in _read(ledgers, inputs or {}) if written else ():
         for flag, identity in written.items():
             if identity is not None and identity == known:
-                raise UsageError(f"{flag} {label_of(str(outputs[flag]))}: is {what}, which would be lost. Name another.")
+                raise UsageError(f"{_named(flag, outputs[flag])}: is {what}, which would be lost. Name another.")
 
 
 def refuse_stdout_twice(output: Path | None, quarantine: Path | None) -> None:
@@ -53,8 +53,14 @@ def identity_of(path: Path, flag: str) -> Identity | None:
         return _identity_of_new(path)
     except (OSError, ValueError) as problem:
         words = os_words(problem) if isinstance(problem, OSError) else "no name of a file"
-        raise UsageError(f"{flag} {label_of(str(path))}: can't be looked at ({words}). Name another file.") from None
+        raise UsageError(f"{_named(flag, path)}: can't be looked at ({words}). Name another file.") from None
     return (found.st_dev, found.st_ino, "") if stat.S_ISREG(found.st_mode) else None
+
+
+def _named(flag: str, path: Path | None) -> str:
+    """Return a flag with its path, once: the flag of one file among a folder's holds the path already."""
+    label = label_of(str(path))
+    return flag if flag.endswith(f" {label}") else f"{flag} {label}"
 
 
 def _identity_of_new(path: Path) -> Identity | None:
