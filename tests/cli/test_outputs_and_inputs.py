@@ -37,7 +37,7 @@ OVERLAPS = {
     ),
     "the comparison over its second": (["compare", "logs/b.jsonl", "a.jsonl", "--output", "link"], "--output link"),
     "alerts into the ledger": (["alerts", "a.jsonl", "--unproven", "--out", "a.jsonl"], "--out a.jsonl"),
-    "alerts over a ledger": (["alerts", "out/alerts.yaml", "--unproven", "--out", "out"], "--out, alerts.yaml"),
+    "alerts over a ledger": (["alerts", "out/alerts.yaml", "--unproven", "--out", "out"], "--out out/alerts.yaml:"),
     "both on standard output": (["analyze", "a.jsonl", "--quarantine", "-"], "--quarantine -"),
     "both on standard output by name": (["analyze", "a.jsonl", "--quarantine", "/dev/stdout"], "--quarantine /dev/stdout"),
     "a link in a circle": (["analyze", "a.jsonl", "--output", "circle"], "--output circle"),

@@ -125,7 +125,8 @@ def test_an_alert_that_cannot_be_rendered_is_left_out_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (RULES / "saturation.toml").read_text(encoding="utf-8").replace('id = "saturation"', 'id = "broken-rule"')
-    text = text.replace("LLMGatewaySaturation", "LLMGatewayBroken").replace("waiting_share = { default = 0.20,", "waiting_share = {")
+    text = text.replace("LLMGatewaySaturation", "LLMGatewayBroken")
+    text = text.replace("waiting_share = { default = 0.20,", "waiting_share = {")
     assert "waiting_share = { unit" in text
     (tmp_path / "broken-rule.toml").write_text(text, encoding="utf-8")
     every = (load_rule(tmp_path / "broken-rule.toml"), rule("late-but-200"))  # its $waiting_share has no number
