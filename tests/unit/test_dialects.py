@@ -113,6 +113,19 @@ def test_lines_of_several_events_that_stand_twice_are_duplicates_as_lines(tmp_pa
     assert (counts.lines, counts.used, counts.events, counts.duplicates, counts.not_a_request) == (3, 2, 4, 1, 0)
 
 
+def test_a_span_is_the_same_again_by_its_own_keys_whatever_its_document_is_called(tmp_path: Path) -> None:
+    def document(name: str, note: str) -> str:
+        span = {"trace_id": "t", "span_id": "s", "start_time": "2026-02-25T10:00:00Z", "end_time": "2026-02-25T10:00:02Z",
+                "attributes": {"gen_ai.operation.name": "chat", "note": note}}  # fmt: skip
+        return json.dumps({"trace_id": name, "spans": [span]}) + "\n"
+
+    path = tmp_path / "spans.jsonl"
+    path.write_text(document("t", "one") + document("copy of t", "one") + document("t", "two"))
+    counts = read(path).counts
+    # The third has another note: without a fraction of a second it may be another span (what-counts.md, "Twice").
+    assert (counts.lines, counts.used, counts.events, counts.duplicates) == (3, 2, 2, 1)
+
+
 def test_evidence_names_the_event_within_its_line(tmp_path: Path) -> None:
     start = 1_788_833_640  # 2026-09-08T02:14:00Z
     chat = {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}
@@ -153,7 +166,9 @@ def test_both_shapes_of_the_public_litellm_sample_are_read_in_one_file() -> None
 def test_the_public_envoy_ai_gateway_sample_holds_one_request_and_one_tool_call() -> None:
     made = read(sample("envoy_ai_gateway_access_log.jsonl"))
     assert made.counts.dialects == ("envoy-ai-gateway",)
-    assert (made.counts.lines, made.counts.events, made.counts.not_a_request, made.counts.coerced) == (2, 1, 1, 1)
+    # A tool call that names its time and status is an event of its own kind (what-counts.md), and in no rate.
+    assert (made.counts.lines, made.counts.events, made.counts.not_a_request, made.counts.coerced) == (2, 2, 0, 1)
+    assert made.events["2"]["kind"] == "tool"
     event = made.events["1"]
     assert (event["latency_ms"], event["ttft_ms"], event["tokens"], event["status"]) == (1526, 451, 22, 200)
 

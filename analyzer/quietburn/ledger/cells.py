@@ -64,13 +64,14 @@ class _Cells:
         return pa.array(values[self._tokens.rows])
 
     def _placed(self) -> dict[str, pa.Array]:
-        """Return where each event stands in the file, its place in its line, and a sum of its line."""
+        """Return where each event stands in the file, its place in its line, and a sum of all its keys."""
         records, tokens = self._records, self._tokens
         placed = {OFFSET: self._of_rows(records.offsets), LENGTH: self._of_rows(records.sizes())}
         if tokens.items.any():
             placed[ITEM] = pa.array(tokens.items, mask=tokens.items == 0)
         if tokens.checks:
-            placed[LINE_CHECK] = pa.array([tokens.checks.get(row) for row in tokens.rows.tolist()], pa.int64())
+            events = zip(tokens.rows.tolist(), tokens.items.tolist(), strict=True)
+            placed[LINE_CHECK] = pa.array([tokens.checks.get(event) for event in events], pa.int64())
         return placed
 
     def _cells(self, key: str, roles: frozenset[Kind]) -> Iterator[tuple[RawKind, pa.Array]]:

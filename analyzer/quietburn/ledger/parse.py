@@ -108,7 +108,7 @@ class Tokens:
     """The tokens of a block's events: `values` holds one for each of `keys`, event after event, and `kinds` what each is.
 
     `rows` are the records that the events are of, `items` their places in these (0 where a record
-    is one event). `checks` are sums of the records that hold more than what becomes columns.
+    is one event). `checks` are sums of the events that hold more than what becomes columns, by record and item.
     """
 
     keys: list[str]
@@ -116,7 +116,7 @@ class Tokens:
     values: pa.StringArray
     kinds: Bytes
     items: Integers
-    checks: dict[int, int] = field(default_factory=dict)
+    checks: dict[tuple[int, int], int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     unknown: UnknownKeys = field(default_factory=UnknownKeys)
 
@@ -208,17 +208,21 @@ class _Parsing:
             if members is None:
                 self._refuse(row, LineFault.CONFLICTING_KEY, place)
                 continue
-            self._events.append(_Event(row, place or 0, members))
-            self._note_unread(row, [key for key in keys_with_values(members) if key not in self._source.read_whole])
+            event = _Event(row, place or 0, members)
+            self._events.append(event)
+            unread = [key for key in keys_with_values(members) if key not in self._source.read_whole]
+            self._note_unread(row, unread, event if place else None)
 
     def _refuse(self, row: int, code: LineFault, item: int | None = None) -> None:
         line = self._records.line(row)
         self._found.faults.append(Fault(line.number, line.offset, line.size, code, item))
 
-    def _note_unread(self, row: int, keys: list[str]) -> None:
-        """Note that a record holds more than what becomes columns; count the keys of it that no dialect knows."""
-        if keys:
-            self._found.checks[row] = zlib.crc32(self._records.texts[row].rstrip(b"\r"))
+    def _note_unread(self, row: int, keys: list[str], packed: _Event | None = None) -> None:
+        """Note that a record, or an event packed in one, holds more than what becomes columns; count the unknown keys."""
+        if keys and packed:  # what stands around it in its line is no part of it: a document may come again under another id
+            self._found.checks[row, packed.item] = zlib.crc32((token(packed.members) or "").encode("utf-8", "surrogatepass"))
+        elif keys:
+            self._found.checks[row, 0] = zlib.crc32(self._records.texts[row].rstrip(b"\r"))
         for key in keys:
             if self._source.knows(key):
                 continue

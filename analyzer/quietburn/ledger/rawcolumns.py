@@ -25,7 +25,7 @@ class RawKind(StrEnum):
 
 _CAPITAL = re.compile(r"[A-Z^]")
 OFFSET, LENGTH = "byte_offset", "length"  # of the line on which a record starts
-LINE_CHECK = "line_check"  # a check sum of the line, where it holds keys of which not everything becomes columns
+LINE_CHECK = "line_check"  # a check sum of the line (or the event packed in it), where not all its keys become columns
 ITEM = "item"  # place of the event in its line, where a line holds several
 
 
