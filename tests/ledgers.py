@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import Config
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import Config
+from quietburn.dialects.mapping import Mapping, shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.settings import Settings
-from quietburn.ledger import lines, parse
+from quietburn.ledger import parse
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import Mapping, shipped_mappings
-from quietburn.ledger.repeats import COUNTED_LINES
+from quietburn.records import lines
+from quietburn.records.inputs import LedgerFile
 from quietburn.report.model import Report
+from quietburn.traffic.repeats import COUNTED_LINES
 
 _shipped = cache(shipped_mappings)
 _FOLLOWING = ("started_us", "start_known", "end_known", "traffic", "traffic_source", "kind", "route", "path")

@@ -1,5 +1,5 @@
 """Run the command as `python -m quietburn`."""
 
-from quietburn.cli import main
+from quietburn.cli.main import main
 
 main()

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, cast
 
-from quietburn.config import Config
+from quietburn.common.config import Config
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from quietburn.analysis import Request
+    from quietburn.analysis.run import Request
     from quietburn.report.model import Report
 
 PathName = str | PathLike[str]
@@ -47,7 +47,7 @@ class Analysis:
     """
 
     def __init__(self, ledgers: list[str], request: "Request") -> None:
-        from quietburn.analysis import analyzing
+        from quietburn.analysis.run import analyzing
 
         self._stack = ExitStack()
         self._analysis = self._stack.enter_context(analyzing(ledgers, request))
@@ -130,7 +130,7 @@ def open(  # noqa: A001 - quietburn.open reads as gzip.open does
 
     Arguments and errors as those of `analyze`.
     """
-    from quietburn.request import request_from
+    from quietburn.analysis.request import request_from
 
     config = options.get("config")
     request = request_from(

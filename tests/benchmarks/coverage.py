@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from quietburn import intervals
-from quietburn.intervals import Blocks, Estimate, Share
+from quietburn.intervals import estimates as intervals
+from quietburn.intervals.estimates import Blocks, Estimate, Share
 
 _RUNS = 2000
 _HELD = (0.93, 0.97)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fixtures.days.faults import FAULTS
 
-from quietburn.ruleset.load import shipped_rules
+from quietburn.ruleset.files import shipped_rules
 from quietburn.ruleset.severity import Severity
 from tests.days.planted import planted_day
 

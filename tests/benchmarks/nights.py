@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quietburn.answers import VERDICTS
-from quietburn.intervals import Counts, Floats
-from quietburn.samples import RequestCounts
-from quietburn.share_intervals import Interval, share_interval
+from quietburn.evaluate.blocks import RequestCounts
+from quietburn.evaluate.rates import VERDICTS
+from quietburn.evaluate.share_interval import Interval, share_interval
+from quietburn.intervals.estimates import Counts, Floats
 
 _NIGHTS = 300
 _MINUTES = 480

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import duckdb
 
-from quietburn.analysis import Request, analyzing, configured_rules
-from quietburn.classify import Outcome, classify
-from quietburn.config import Config
-from quietburn.engine.duckdb import DuckEngine
-from quietburn.ruleset.load import Values
-from quietburn.ruleset.model import Rule
+from quietburn.analysis.run import Request, analyzing, configured_rules
+from quietburn.common.config import Config
+from quietburn.engine.duckdb_engine import DuckEngine
+from quietburn.evaluate.rules import Outcome, classify
+from quietburn.ruleset.files import Values
+from quietburn.ruleset.rule import Rule
 from tests.benchmarks.ledger import make_ledger
 
 _SETTINGS = ("oversized-prompt.max_prompt_tokens=10000", "hopeless-admission.min_slack_ms=100")

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from quietburn.engine.duckdb import DuckEngine
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
+from quietburn.records.inputs import LedgerFile
 from tests.benchmarks.ledger import make_ledger
 from tests.wrapping import WRAPS, cri, docker, wrapped
 

@@ -12,9 +12,9 @@ from tests.promtool.real import require_promtool
 
 from quietburn.alerts import bundle
 from quietburn.alerts.bundle import build_bundle
-from quietburn.alerts.rules import Options
-from quietburn.analysis import Request, analyzing
-from quietburn.commands.alerts import alerts as write_alerts
+from quietburn.alerts.groups import Options
+from quietburn.analysis.run import Request, analyzing
+from quietburn.cli.commands.alerts_command import alerts as write_alerts
 
 ROOT = Path(__file__).resolve().parents[2]
 NIGHT = str(ROOT / "fixtures" / "ledgers" / "short_night.jsonl")

@@ -195,7 +195,7 @@ def test_a_pyproject_that_holds_something_else_there_is_no_fault_of_ours(tmp_pat
 
 def test_every_parameter_of_every_rule_has_a_range_and_a_number_outside_of_it_is_refused() -> None:
     from quietburn.errors import UsageError
-    from quietburn.ruleset.load import parse_settings, shipped_rules
+    from quietburn.ruleset.files import parse_settings, shipped_rules
 
     rules = shipped_rules()
     for one in rules:

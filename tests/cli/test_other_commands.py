@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cli.program import Done, run, run_all
 
-from quietburn.resources import rule_files
+from quietburn.common.resources import rule_files
 
 ANALYZE_FLAGS = (
     "--format", "--output", "--since", "--until", "--last-night", "--tz", "--dialect", "--map", "--set", "--only", "--skip",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cli.program import call, environment, is_one_line, run, write
 
-from quietburn.output import replace_set
+from quietburn.cli.written import replace_set
 
 # What the call is, and which flag the one line names.
 OVERLAPS = {

@@ -18,11 +18,11 @@ import pytest
 from tests.cli.program import QUIETBURN, Done, call, environment, is_one_line, jsonl, late, run, run_all, write
 from tests.missing import unavailable
 
-from quietburn.engine.duckdb import DuckEngine
-from quietburn.engine.nights import stored_files
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
+from quietburn.engine.store_nights import stored_files
 from quietburn.errors import InputError
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.records.inputs import LedgerFile
 
 STORE = "nights.duckdb"
 

@@ -102,7 +102,7 @@ STUCK = {
         load.parsed = parsed
     """,
     "a long statement": """
-        from quietburn.engine.duckdb import DuckEngine
+        from quietburn.engine.duckdb_engine import DuckEngine
         def prepare(self, settings):
             started()
             pairs = "range(10_000_000_000) a, range(1_000_000) b"
@@ -111,7 +111,7 @@ STUCK = {
     """,
     "a call that looks at no signal": """
         import ctypes
-        from quietburn.engine.duckdb import DuckEngine
+        from quietburn.engine.duckdb_engine import DuckEngine
         def prepare(self, settings):
             started()
             library = ctypes.CDLL(None)
@@ -120,7 +120,7 @@ STUCK = {
         DuckEngine.prepare = prepare
     """,
     "a guard that takes everything for a fault of a rule": """
-        from quietburn.engine.duckdb import DuckEngine
+        from quietburn.engine.duckdb_engine import DuckEngine
         def prepare(self, settings):
             started()
             while True:
@@ -149,7 +149,7 @@ def test_what_is_stuck_is_ended_all_the_same_and_its_temporary_files_are_removed
         def started():
             pathlib.Path("started").touch()
         {textwrap.indent(textwrap.dedent(stuck), ' ' * 8).strip()}
-        from quietburn.cli import main
+        from quietburn.cli.main import main
         sys.argv[1:] = ["gate", "night.jsonl", "--min-usable", "1%"]
         main()
     """)
@@ -179,12 +179,11 @@ def test_a_terminated_load_leaves_a_store_that_the_next_call_fills(tmp_path: Pat
 def test_every_other_exit_keeps_its_status(tmp_path: Path, raised: str, status: int) -> None:
     program = textwrap.dedent(f"""
         import sys
-        from quietburn import commands
-        import quietburn.ledger.mapping as mapping
+        import quietburn.dialects.mapping as mapping
         def shipped_mappings():
             raise {raised}
         mapping.shipped_mappings = shipped_mappings
-        from quietburn.cli import main
+        from quietburn.cli.main import main
         sys.argv[1:] = ["dialects", "list"]
         main()
     """)

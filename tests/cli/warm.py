@@ -24,8 +24,8 @@ from typing import Any, NoReturn
 _ROOT = Path(__file__).parents[2]
 _SERVER = "import sys; from tests.cli.warm import serve; serve(int(sys.argv.pop(1)))"
 _LOADED = (
-    "quietburn.cli", "quietburn.analysis", "quietburn.engine.duckdb", "quietburn.compare", "quietburn.gate",
-    "quietburn.alerts.bundle", "quietburn.alerts.prove",
+    "quietburn.cli.main", "quietburn.analysis.run", "quietburn.engine.duckdb_engine", "quietburn.judge.compare",
+    "quietburn.judge.gate", "quietburn.alerts.bundle", "quietburn.alerts.prove",
 )
 
 

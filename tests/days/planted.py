@@ -8,7 +8,7 @@ from pathlib import Path
 from fixtures.days.faults import FAULTS
 from fixtures.days.healthy import Event, healthy_day
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.report.model import FindingReport, Report
 from quietburn.ruleset.severity import Severity
 from tests.days.test_healthy_day import CONFIG

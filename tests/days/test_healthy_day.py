@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from fixtures.days.healthy import Event, healthy_day, write_day
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import Config
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import Config
 from quietburn.report.model import Report
 
 # Every number that a rule wants configured, so that no rule is quiet for lack of one.

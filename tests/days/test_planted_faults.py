@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fixtures.days.faults import FAULTS
 
-from quietburn.ruleset.load import shipped_rules
+from quietburn.ruleset.files import shipped_rules
 from tests.days.planted import planted_day
 
 # Which rule fires besides (above info), by fault, and why it has to.

@@ -16,7 +16,7 @@ from fixtures.drills.ledger import read
 from fixtures.drills.numbers import Number
 from fixtures.drills.outcome import Measure, Outcome
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 
 ROOT = Path(__file__).parents[2]
 DRILLS = ROOT / "fixtures" / "drills"

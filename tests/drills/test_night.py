@@ -11,7 +11,7 @@ from fixtures.drills.ledger import read
 from fixtures.drills.night import DEMO, NIGHTS, SHORT, Night, compose, ordinary, story
 from fixtures.drills.outcome import Outcome
 
-from quietburn.analysis import analyze
+from quietburn.analysis.run import analyze
 from quietburn.report.model import Report
 
 REGENERATE = "run python -m fixtures.drills night"

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.gateways.collector import as_otlp, statements_of, target_of, transformed
 
-from quietburn.analysis import Request, analyze
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.analysis.run import Request, analyze
+from quietburn.dialects.mapping import shipped_mappings
 from quietburn.report.model import Report
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "log-formats.md"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.gateways.envoy import Call, format_of, logged
 
-from quietburn.analysis import Request, analyze
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.analysis.run import Request, analyze
+from quietburn.dialects.mapping import shipped_mappings
 from quietburn.report.model import Report
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "log-formats.md"

@@ -12,8 +12,8 @@ from fixtures.gateways.litellm import INSTALL, is_installed
 from tests.gateways.nginx import require_nginx
 from tests.missing import unavailable
 
-from quietburn.analysis import Request, analyzing
-from quietburn.config import Config
+from quietburn.analysis.run import Request, analyzing
+from quietburn.common.config import Config
 
 PLAYED = sorted(path for path in RUNS.iterdir() if path.is_dir())
 # What becomes of a call of each scene, in LiteLLM's log; what the callers of the lab do is told by fixtures/gateways/scenes.py.

@@ -11,11 +11,11 @@ from tests.cli.program import run
 from tests.gateways.nginx import require_nginx
 from tests.gateways.night import BACKEND_S, CALLS, Format, play
 
-from quietburn.analysis import Request, analyze
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.analysis.run import Request, analyze
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.settings import Settings
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.records.inputs import LedgerFile
 from quietburn.report.model import Report, UnlockReport
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "log-formats.md"

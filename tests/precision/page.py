@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from quietburn.ruleset.load import shipped_rules
+from quietburn.ruleset.files import shipped_rules
 from tests.precision.matching import ALSO_BESIDE, SAID, Case, planted_cases
 from tests.precision.nights import FAULT, HEALTHY, STRENGTHS
 from tests.precision.tallies import Part, RuleTally, by_strength, detection, healthy_pages, most_share, quantile, tally

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 import quietburn
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from tests.precision.nights import Night, Simulator, ledger_path, truth_path
 from tests.precision.outcomes import Outcome, Span, outcome_of
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from quietburn.intervals import wilson
+from quietburn.intervals.estimates import wilson
 from tests.precision.matching import Case
 from tests.precision.nights import HEALTHY, STRENGTHS
 from tests.precision.outcomes import Found

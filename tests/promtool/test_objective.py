@@ -10,9 +10,9 @@ import yaml
 
 from quietburn.alerts import objective
 from quietburn.alerts.companions import companion_groups, companion_tests
+from quietburn.alerts.groups import Group, Options, alerts_yaml, build_groups
 from quietburn.alerts.objective import burn_alerts, usable_record
 from quietburn.alerts.promtool import Difference, run_tests
-from quietburn.alerts.rules import Group, Options, alerts_yaml, build_groups
 from quietburn.alerts.templates import rendered
 
 BURN = 'ALERTS{alertname="LLMGatewayUsableAnswersBurn",alertstate="firing"}'

@@ -8,9 +8,9 @@ from tests.promtool.proofs import NIGHT, Judged, Opened, every_rule, samples
 from tests.rules.helpers import report_on
 
 from quietburn.alerts.prove import Subject, flagged_by_subject, window_grade
-from quietburn.ledger.events import BY_NAME, STORED_AS
-from quietburn.ruleset.model import Rule
-from quietburn.timerange import iso
+from quietburn.common.columns import BY_NAME, STORED_AS
+from quietburn.common.timerange import iso
+from quietburn.ruleset.rule import Rule
 
 OWN = {rule.id: rule for rule in every_rule() if any(grade.minutes for grade in rule.alert.grades)}
 LEDGERS = [

@@ -8,12 +8,12 @@ from tests.promtool.evaluator import Evaluator, increase, scraped
 from tests.promtool.proofs import NIGHT, WITH_ALERT, Judged, Mutant, Opened, every_rule, mutants_of, samples, survivors
 
 from quietburn.alerts.firing import firing_minutes, runs
+from quietburn.alerts.groups import AlertRule
 from quietburn.alerts.promql import metrics_in
 from quietburn.alerts.prove import Subject, Verdict, expect
-from quietburn.alerts.rules import AlertRule
 from quietburn.alerts.series import Frame
 from quietburn.ruleset.alert import AlertGrade, seconds
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 OFF_GRID_S = 7
 OWN = [pytest.param(rule_id, path, id=f"{rule_id}-{path.stem}") for rule_id in WITH_ALERT for path in samples(rule_id)]

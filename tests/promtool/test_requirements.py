@@ -29,16 +29,16 @@ from tests.promtool.syntax import (
     surviving_labels,
 )
 
+from quietburn.alerts.groups import Options, alerts_yaml, build_groups
 from quietburn.alerts.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from quietburn.alerts.promql import bound_expression, longest_range_s, promql_number
 from quietburn.alerts.promtool import check_rules
-from quietburn.alerts.rules import Options, alerts_yaml, build_groups
 from quietburn.alerts.runbook import runbook_pages
 from quietburn.alerts.series import STEP_S
 from quietburn.alerts.templates import comment
-from quietburn.analysis import Request, analyzing, configured_rules
-from quietburn.config import Config
-from quietburn.ruleset.load import Value
+from quietburn.analysis.run import Request, analyzing, configured_rules
+from quietburn.common.config import Config
+from quietburn.ruleset.files import Value
 
 BARE = Options()
 FULL = Options(

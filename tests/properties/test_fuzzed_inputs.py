@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from tests.properties.mutations import mutated_bytes, mutated_ledger, mutated_toml
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import load_config
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import load_config
+from quietburn.dialects.mapping import load_mapping, shipped_mappings
 from quietburn.errors import QuietburnError
-from quietburn.ledger.mapping import load_mapping, shipped_mappings
 from quietburn.report.model import Report
 
 _ROOT = Path(__file__).parents[2]

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from tests.ledgers import T0, Reading, conserved, jsonl, read
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.errors import QuietburnError
-from quietburn.ledger import lines, parse
+from quietburn.ledger import parse
+from quietburn.records import lines
 from quietburn.report.model import Report
 
 Event = dict[str, Any]

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import pytest
 from tests.ledgers import T0, jsonl
 
-from quietburn.analysis import Request, analyze, analyzing
-from quietburn.compare import take_side
-from quietburn.gate import Asked, Threshold, decide
+from quietburn.analysis.run import Request, analyze, analyzing
+from quietburn.judge.compare import take_side
+from quietburn.judge.gate import Asked, Threshold, decide
 from quietburn.report.model import Report
 from quietburn.report.verdict import Verdict
 

@@ -10,9 +10,9 @@ from tests.ledgers import Reading, conserved, read
 from tests.properties.test_reading_properties import CHANGES, accounted, bounded, changed, clean, written
 from tests.wrapping import WRAPS, cri, docker, wrapped
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.errors import QuietburnError
-from quietburn.ledger import lines
+from quietburn.records import lines
 
 RECORDS = [clean(number) for number in range(12)]
 ENOUGH = 40  # records behind what is tried, so that the wrapper is recognized whatever became of the rest

@@ -9,12 +9,12 @@ from typing import Any
 
 from fixtures.rules.edges import Edge
 
-from quietburn.analysis import Request, analyze
-from quietburn.ledger.mapping import Mapping
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.resources import rule_files
+from quietburn.dialects.mapping import Mapping
 from quietburn.report.model import FindingReport, Report
-from quietburn.resources import rule_files
-from quietburn.ruleset.load import Values, load_rule, parameter_values
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.files import Values, load_rule, parameter_values
+from quietburn.ruleset.rule import Rule
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "rules"

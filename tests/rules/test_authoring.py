@@ -14,8 +14,8 @@ from quietburn.authoring.skeleton import new_rule
 from quietburn.authoring.trying import differences
 from quietburn.engine.binding import undeclared
 from quietburn.errors import UsageError
+from quietburn.ruleset.files import load_rule
 from quietburn.ruleset.lint import lint
-from quietburn.ruleset.load import load_rule
 
 RULE = "streams-slowed"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.cli.program import run
 from tests.rules.helpers import ledger_path
 
-from quietburn.analysis import analyzing
+from quietburn.analysis.run import analyzing
 from quietburn.report.columnpage import columns_markdown
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "columns.md"

@@ -8,10 +8,10 @@ import pytest
 from pydantic import ValidationError
 from tests.rules.helpers import RULES, defaults, write_lines
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.engine.binding import undeclared
 from quietburn.ruleset.lint import lint
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 START = 1_767_225_600
 SLOW = "is_2xx AND completion_tokens / latency_ms < $least * window.hour_rate / 1000"

@@ -9,9 +9,9 @@ import pytest
 from tests.rules.edges import EDGES, QUIET, Edge
 from tests.rules.helpers import FIXTURES, RULE_IDS, expected, ledger_path, only, rule
 
-from quietburn.analysis import Analysis, analyzing
-from quietburn.classify import Outcome, RuleResult, classify
-from quietburn.ruleset.load import parse_settings
+from quietburn.analysis.run import Analysis, analyzing
+from quietburn.evaluate.rules import Outcome, RuleResult, classify
+from quietburn.ruleset.files import parse_settings
 
 Opened = Callable[[str, str], Analysis]
 

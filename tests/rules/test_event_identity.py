@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.rules.helpers import RULE_IDS, RULES, ledger_lines, ledger_path, only, report_on, rule, write_lines
 
-from quietburn.analysis import Request, analyze
-from quietburn.ledger.mapping import Events, Mapping, shipped_mappings
+from quietburn.analysis.run import Request, analyze
+from quietburn.dialects.mapping import Events, Mapping, shipped_mappings
 from quietburn.report.model import FindingReport, Report
-from quietburn.ruleset.load import load_rule
+from quietburn.ruleset.files import load_rule
 
 EVENT_RULES = [rule_id for rule_id in RULE_IDS if rule(rule_id).classify]
 A_LINE = 5  # events

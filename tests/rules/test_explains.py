@@ -5,7 +5,7 @@ from tests.rules.helpers import RULE_IDS, rule
 
 from quietburn.errors import ConfigError
 from quietburn.ruleset.explains import check_explains, explained_by
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 
 def explaining(rule_id: str, *others: str) -> Rule:

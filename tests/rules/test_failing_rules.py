@@ -10,12 +10,12 @@ import pytest
 from tests.promtool.real import require_promtool
 from tests.rules.helpers import RULE_IDS, RULES, ledger_path, rule
 
-from quietburn import cli
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
+from quietburn.cli import main as cli
+from quietburn.ruleset.files import load_rule
 from quietburn.ruleset.guard import RuleFault
-from quietburn.ruleset.load import load_rule
-from quietburn.ruleset.model import Rule
-from quietburn.ruleset.wording import Sentences, number, percent
+from quietburn.ruleset.rule import Rule
+from quietburn.ruleset.sentences import Sentences, number, percent
 
 # By place: what stands in the rule file, what makes it fail, and the part that must be named.
 BROKEN = {
@@ -51,7 +51,7 @@ def broken_rule(place: str, folder: Path) -> Rule:
 
 def command(monkeypatch: pytest.MonkeyPatch, rules: tuple[Rule, ...], *arguments: str) -> Any:
     """Run the command with these rules for the shipped ones and return its exit status."""
-    monkeypatch.setattr("quietburn.analysis.shipped_rules", lambda: rules)
+    monkeypatch.setattr("quietburn.analysis.run.shipped_rules", lambda: rules)
     monkeypatch.setattr(sys, "argv", ["quietburn", *arguments])
     with pytest.raises(SystemExit) as end:
         cli.main()

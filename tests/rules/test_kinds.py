@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 from tests.rules.helpers import RULES, report_on, write_lines
 
-from quietburn.analysis import Request, analyze
-from quietburn.ruleset.model import Rule
+from quietburn.analysis.run import Request, analyze
+from quietburn.ruleset.rule import Rule
 
 
 def content(rule_id: str) -> dict[str, Any]:

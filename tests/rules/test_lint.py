@@ -9,7 +9,7 @@ from tests.rules.helpers import RULES, defaults, rule
 
 from quietburn.engine.binding import undeclared
 from quietburn.ruleset.lint import Issue, faults, lint
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 PORTABLE = (
     "SELECT event_id, line FROM events WHERE status BETWEEN 200 AND 299 AND NOT error IS NULL OR route IN ('a', 'b')",

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from tests.rules.helpers import RULES
 
-from quietburn.ruleset.load import shipped_rules
+from quietburn.ruleset.files import shipped_rules
 from quietburn.ruleset.lock import LOCK_FILE, Locked, lock_text, meaning_of, read_lock, unraised
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 RULE = "late-but-200"
 

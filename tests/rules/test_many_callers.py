@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.rules.helpers import write_lines
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 
 CLOCKS, PEOPLE, CALLS = 100, 1000, 40
 

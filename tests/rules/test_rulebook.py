@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.cli.program import run
 
 from quietburn.report.rulebook import rulebook
-from quietburn.ruleset.load import shipped_rules
+from quietburn.ruleset.files import shipped_rules
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from tests.ledgers import T0, jsonl
 
-from quietburn.analysis import Request, analyze, analyzing
-from quietburn.answers import VERDICTS
-from quietburn.compare import Common, Side, common_criteria, compare, take_side
-from quietburn.engine.verdicts import CRITERIA
+from quietburn.analysis.run import Request, analyze, analyzing
+from quietburn.engine.verdict_columns import CRITERIA
+from quietburn.evaluate.blocks import AttemptCounts, RequestCounts
+from quietburn.evaluate.rates import VERDICTS
+from quietburn.judge.compare import Common, Side, common_criteria, compare, take_side
 from quietburn.report.model import CriterionReport, Report
 from quietburn.report.verdict import ComparisonReport, DifferenceReport
-from quietburn.samples import AttemptCounts, RequestCounts
 
 ALL = Common(frozenset(CRITERIA), frozenset())
 

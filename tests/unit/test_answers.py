@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, jsonl, report_of
 
-from quietburn.analysis import Request
-from quietburn.config import Config
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.analysis.run import Request
+from quietburn.common.config import Config
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.settings import Settings
-from quietburn.intervals import wilson
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.intervals.estimates import wilson
+from quietburn.records.inputs import LedgerFile
 from quietburn.report.model import RatesReport
 
 Event = dict[str, Any]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.program import run
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.report.model import Report
 
 GOOD_NS, BAD_NS = 1_767_000_021_000_000_000, 99_999  # 2025, and a moment after 1970

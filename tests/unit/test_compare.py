@@ -7,12 +7,12 @@ import pytest
 from tests.ledgers import jsonl
 from tests.unit.sides import compared, event, named
 
-from quietburn.analysis import Request, analyzing
-from quietburn.compare import take_side
-from quietburn.config import Config
-from quietburn.differences import difference_words
+from quietburn.analysis.run import Request, analyzing
+from quietburn.common.config import Config
 from quietburn.errors import UsageError
-from quietburn.intervals import Estimate
+from quietburn.intervals.estimates import Estimate
+from quietburn.judge.compare import take_side
+from quietburn.judge.differences import difference_words
 from quietburn.report.verdict import Standing
 
 

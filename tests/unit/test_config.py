@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quietburn.config import Config, Deadlines, load_config
+from quietburn.common.config import Config, Deadlines, load_config
 from quietburn.errors import ConfigError
 
 

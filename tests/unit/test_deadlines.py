@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, jsonl, read, report_of
 
-from quietburn.config import Config, Deadlines
+from quietburn.common.config import Config, Deadlines
 from quietburn.errors import ConfigError
 from quietburn.report.model import Report
 

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 from tests.ledgers import conserved
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import Config, Deadlines
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import Config, Deadlines
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.settings import Settings
 from quietburn.errors import InputError
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.records.inputs import LedgerFile
 from quietburn.report.anonymous import anonymized, pseudonym
-from quietburn.ruleset.load import shipped_rules
+from quietburn.ruleset.files import shipped_rules
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FIXTURES = CHECKOUT / "fixtures" / "dialects"

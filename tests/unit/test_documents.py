@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, Reading, conserved, read
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.errors import InputError
-from quietburn.ledger import lines
-from quietburn.ledger.framing import documents
+from quietburn.records import lines
+from quietburn.records.framing import documents
 
 
 def event(number: int) -> dict[str, Any]:

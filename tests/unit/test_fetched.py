@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from quietburn.errors import InputError
-from quietburn.ledger import inputs
+from quietburn.records import inputs
 
 
 def test_what_is_larger_than_memory_should_hold_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from quietburn.fingerprint import analyze_prefix, fingerprint
+from quietburn.ledger.fingerprint import analyze_prefix, fingerprint
 
 SEED_FP = "352e161abfda4895"
 

@@ -7,8 +7,8 @@ import pytest
 from tests.cli.program import run
 from tests.ledgers import T0, jsonl, read
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import Config, Traffic
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import Config, Traffic
 
 CANARY = "xyzzysecret"
 

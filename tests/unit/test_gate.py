@@ -5,15 +5,15 @@ import dataclasses
 import pytest
 from tests.unit.sides import ALL, side
 
-from quietburn.acceptance import acceptance_checks
-from quietburn.answers import VERDICTS
-from quietburn.checks import Manner, at_least, at_most
-from quietburn.compare import Side
 from quietburn.errors import UsageError
-from quietburn.gate import Asked, Baseline, Required, Threshold, decide, with_baseline
+from quietburn.evaluate.blocks import AcceptanceFacts
+from quietburn.evaluate.rates import VERDICTS
+from quietburn.judge.acceptance import acceptance_checks
+from quietburn.judge.checks import Manner, at_least, at_most
+from quietburn.judge.compare import Side
+from quietburn.judge.gate import Asked, Baseline, Required, Threshold, decide, with_baseline
 from quietburn.report.model import AnswersReport, CriterionReport, LeftOutReport
 from quietburn.report.verdict import CheckReport, GateReport, Outcome, Verdict
-from quietburn.samples import AcceptanceFacts
 
 
 def asking(share: float) -> Threshold:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.ledgers import read
 
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.settings import Settings
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.records.inputs import LedgerFile
 
 CHAT = {"gen_ai.operation.name": "chat"}
 TEXT_PARTS = [{"role": "assistant", "parts": [{"type": "text", "content": "Paris."}]}]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.ledgers import conserved, read
 
-from quietburn.ledger.transforms import TRANSFORMS, Transform
+from quietburn.dialects.transforms import TRANSFORMS, Transform
 
 HUGE = "9e9999999"
 

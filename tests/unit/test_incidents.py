@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, report_of
 
-from quietburn.analysis import Request
-from quietburn.findings import Confidence, Finding
-from quietburn.incidents import group
-from quietburn.limits import MINUTE_US
+from quietburn.analysis.run import Request
+from quietburn.common.limits import MINUTE_US
+from quietburn.evaluate.findings import Confidence, Finding
+from quietburn.evaluate.incidents import group
 from quietburn.report.model import Report
 from quietburn.ruleset.severity import Severity
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, jsonl, report_of
 
-from quietburn.analysis import Request, analyze
-from quietburn.ledger.inputs import find_ledgers
+from quietburn.analysis.run import Request, analyze
+from quietburn.records.inputs import find_ledgers
 
 
 def names(*arguments: str) -> list[str]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from quietburn import intervals
-from quietburn.intervals import Blocks, Estimate, Share
+from quietburn.intervals import estimates as intervals
+from quietburn.intervals.estimates import Blocks, Estimate, Share
 
 counts = st.integers(1, 5000).flatmap(lambda whole: st.tuples(st.integers(0, whole), st.just(whole)))
 

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from tests.ledgers import T0, jsonl
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import load_config
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import load_config
 from quietburn.errors import ConfigError
 from quietburn.report.model import Report
 from quietburn.report.text import render_text

@@ -14,8 +14,8 @@ import pytest
 from tests.ledgers import T0, read
 
 import quietburn
-from quietburn.ledger.exact import NumberText
-from quietburn.ledger.transforms import TRANSFORMS
+from quietburn.dialects.transforms import TRANSFORMS
+from quietburn.records.exact import NumberText
 
 MEGABYTE = 1 << 20
 CPU_SECONDS_A_MEGABYTE = 1.0
@@ -29,7 +29,7 @@ PUMPS = (
 
 
 # These read rules, promtool's output about them and DuckDB's words, which are ours, or names of files, which are short.
-NOT_FOREIGN = ("quietburn.ruleset", "quietburn.alerts", "quietburn.engine", "quietburn.ledger.inputs")
+NOT_FOREIGN = ("quietburn.ruleset", "quietburn.alerts", "quietburn.engine", "quietburn.records.inputs")
 
 
 def repeated(pump: str, size: int) -> str:

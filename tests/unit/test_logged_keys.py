@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.report.model import Report
 
 NGINX = {

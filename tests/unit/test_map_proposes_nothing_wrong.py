@@ -10,11 +10,11 @@ import pytest
 from tests.ledgers import T0, jsonl
 from typer.testing import CliRunner
 
-from quietburn.cli import app
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.cli.main import app
+from quietburn.dialects.mapping import Mapping, shipped_mappings, with_unsettled
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.settings import DeadlineDefault, Settings
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import Mapping, shipped_mappings, with_unsettled
+from quietburn.records.inputs import LedgerFile
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "dialects"
 SHIPPED = {mapping.dialect.name: mapping for mapping in shipped_mappings()}

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.cli.program import T0, run
 from tests.ledgers import jsonl
 
+from quietburn.common.columns import COLUMNS, Kind
+from quietburn.dialects.mapping import load_mapping, shipped_mappings
 from quietburn.errors import ConfigError
-from quietburn.ledger.events import COLUMNS, Kind
-from quietburn.ledger.mapping import load_mapping, shipped_mappings
 
 MAPPING = """
 [dialect]

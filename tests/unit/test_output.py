@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from quietburn.cli.written import replace_file, write_result
 from quietburn.errors import UsageError
-from quietburn.output import replace_file, write_result
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import Config
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import Config
 
 # An answer of 5 s.
 CALL: dict[str, Any] = {

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.cli.program import run
 from tests.ledgers import T0, read, reading_way
 
+from quietburn.dialects.mapping import Mapping
 from quietburn.errors import InputError
-from quietburn.ledger.mapping import Mapping
 
 ABSENT = object()
 PLACEHOLDERS = ("", "-", "null", "NULL", "none", "None")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import Config
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import Config
 from quietburn.report.model import Report
 
 FIRST = 1_788_833_640.0

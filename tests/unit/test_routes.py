@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, Reading, jsonl, read
 
-from quietburn.ledger.routes import CallKind, Lists, RouteTable, pattern_of, shipped_routes
+from quietburn.common.callkinds import CallKind
+from quietburn.dialects.routes import Lists, RouteTable, pattern_of, shipped_routes
 
 
 def read_lines(folder: Path, *events: dict[str, Any]) -> Reading:

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from quietburn.common.timerange import Span, iso, microseconds, span, zone_of
 from quietburn.errors import UsageError
-from quietburn.timerange import Span, iso, microseconds, span, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 9, 8, 7, 30, tzinfo=UTC)

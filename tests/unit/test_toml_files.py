@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from quietburn.config import load_config
+from quietburn.common.config import load_config
+from quietburn.common.tomlfile import MOST_BYTES, MOST_DEPTH, MOST_DOTS, read_toml
+from quietburn.dialects.mapping import load_mapping
 from quietburn.errors import ConfigError
-from quietburn.ledger.mapping import load_mapping
-from quietburn.ruleset.load import load_rule
-from quietburn.tomlfile import MOST_BYTES, MOST_DEPTH, MOST_DOTS, read_toml
+from quietburn.ruleset.files import load_rule
 
 UNUSABLE = {
     "5,000 digits": ("a = " + "1" * 5000, "a whole number is outside of 64 bits"),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietburn.ledger.exact import NumberText, Pairs
-from quietburn.ledger.transforms import TRANSFORMS
+from quietburn.dialects.transforms import TRANSFORMS
+from quietburn.records.exact import NumberText, Pairs
 
 N = NumberText
 MESSAGE = Pairs([("role", "assistant"), ("content", "Paris.")])

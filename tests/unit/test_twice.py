@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, WAYS, conserved, jsonl, read, reading_way, report_of
 
-from quietburn.analysis import analyze
+from quietburn.analysis.run import analyze
 from quietburn.report.model import LedgerReport
 
 ANSWERED = {"ts": T0 + 0.25, "request_id": "q0", "status": 200, "latency_ms": 900}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.ledgers import T0, WAYS, jsonl, read, reading_way, report_of
 
-from quietburn.analysis import Request, analyze
-from quietburn.config import Config, MapEntry, load_config
+from quietburn.analysis.run import Request, analyze
+from quietburn.common.config import Config, MapEntry, load_config
+from quietburn.dialects.mapping import load_mapping
 from quietburn.errors import ConfigError
-from quietburn.ledger.mapping import load_mapping
 
 SECONDS = (7.878, 0.412, 3.5, 9.25, 1.125, 2.75)
 LINE = {"status": 200, "deadline_ms": 5000, "finish_reason": "stop", "answer_chars": 40}

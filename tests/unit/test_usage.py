@@ -7,11 +7,11 @@ import pytest
 from tests.ledgers import jsonl, report_of
 from tests.unit.test_answers import answer, failure
 
-from quietburn.analysis import Request
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.analysis.run import Request
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.settings import Settings
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
+from quietburn.records.inputs import LedgerFile
 
 Line = dict[str, Any]
 PARTS: Line = {"prompt_tokens": 100, "completion_tokens": 50}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.ledgers import T0, jsonl
 
-from quietburn.analysis import Request, analyze
+from quietburn.analysis.run import Request, analyze
 from quietburn.report.model import Report
 
 

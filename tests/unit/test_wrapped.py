@@ -12,13 +12,13 @@ from tests.ledgers import T0, WAYS, Reading, conserved, read, reading_way
 from tests.unit.test_reading import LINES, OPEN, WHOLE, Trap, clean, written
 from tests.wrapping import WRAPS, Wrap, cri, docker, journald, logcli, wrapped
 
-from quietburn.analysis import Request, analyze
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.analysis.run import Request, analyze
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.errors import InputError
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
 from quietburn.ledger.tables import EVENTS_TABLE
+from quietburn.records.inputs import LedgerFile
 from quietburn.report.text import render_text
 
 MIB = 1 << 20

@@ -6,23 +6,23 @@ from pathlib import Path
 
 from quietburn.alerts.companions import companion_groups, companion_tests
 from quietburn.alerts.firing import runs
+from quietburn.alerts.groups import Group, Options, alerts_of, alerts_yaml, build_groups
 from quietburn.alerts.promtool import check_rules, run_tests
 from quietburn.alerts.prove import Expected, alert_minutes, expect, frames, reach_minutes, series_for
-from quietburn.alerts.rules import Group, Options, alerts_of, alerts_yaml, build_groups
 from quietburn.alerts.runbook import runbook_page, runbook_pages
 from quietburn.alerts.series import Frame, stepped_values
 from quietburn.alerts.templates import rendered
-from quietburn.engine.duckdb import DuckEngine
+from quietburn.common.resources import samples_dir
+from quietburn.dialects.mapping import shipped_mappings
+from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.minutes import reduce_to_minutes
 from quietburn.engine.settings import Settings
 from quietburn.errors import ConfigError
-from quietburn.ledger.inputs import LedgerFile
-from quietburn.ledger.mapping import shipped_mappings
-from quietburn.resources import samples_dir
+from quietburn.records.inputs import LedgerFile
 from quietburn.ruleset.alert import PREFIX
+from quietburn.ruleset.files import Values
 from quietburn.ruleset.guard import RuleFault, running
-from quietburn.ruleset.load import Values
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 from quietburn.ruleset.severity import Severity
 
 RUNBOOK = "runbook"

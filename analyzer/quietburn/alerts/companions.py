@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable
 
 from quietburn.alerts import objective
+from quietburn.alerts.groups import AlertRule, Group, Options, firing_labels, ledger_group, objective_group
 from quietburn.alerts.metrics import LEDGER_LINES, REQUESTS
-from quietburn.alerts.rules import AlertRule, Group, Options, firing_labels, ledger_group, objective_group
 from quietburn.alerts.series import number_text
 from quietburn.ruleset.severity import Severity
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from quietburn.alerts.metrics import canonical_bound
-from quietburn.ruleset.load import Values
+from quietburn.ruleset.files import Values
 
 _PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)(:le|:h)?")
 _RANGE = re.compile(r"\[([1-9][0-9]*)([smh])\]")

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from quietburn import temporary
+from quietburn.common import temporary
 from quietburn.errors import QuietburnError
 
 _FAILED = re.compile(

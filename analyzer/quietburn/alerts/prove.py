@@ -9,19 +9,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from quietburn.alerts.events import events_of
+from quietburn.alerts.event_samples import events_of
 from quietburn.alerts.firing import firing_minutes, runs
+from quietburn.alerts.groups import AlertRule, Group, Options, alerts_of, alerts_yaml, firing_labels
 from quietburn.alerts.promql import bounds_in, longest_range_s, metrics_in
 from quietburn.alerts.promtool import LabelSet, run_tests
-from quietburn.alerts.rules import AlertRule, Group, Options, alerts_of, alerts_yaml, firing_labels
 from quietburn.alerts.series import Frame, Series, held_values, ledger_series
 from quietburn.alerts.templates import rendered
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction
-from quietburn.episodes import flagged_rows
+from quietburn.evaluate.episodes import flagged_rows
 from quietburn.ruleset.alert import AlertGrade, seconds
-from quietburn.ruleset.load import Values, bind
-from quietburn.ruleset.model import Grade, Rule
+from quietburn.ruleset.files import Values, bind
+from quietburn.ruleset.rule import Grade, Rule
 
 _SETTLES = 20  # minutes within which `for` and `keep_firing_for` have forgotten what was before
 _MAX_JUDGED = 24 * 60

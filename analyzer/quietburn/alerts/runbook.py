@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from quietburn.alerts import objective
+from quietburn.alerts.groups import Options, runbook_file
 from quietburn.alerts.promql import bound_expression, one_line
-from quietburn.alerts.rules import Options, runbook_file
 from quietburn.alerts.templates import rendered
 from quietburn.report.printable import printable
-from quietburn.ruleset.load import Values
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.files import Values
+from quietburn.ruleset.rule import Rule
 from quietburn.ruleset.severity import Severity
 
 INDEX = "README.md"

@@ -5,8 +5,8 @@ from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from quietburn.common.resources import rules_dir
 from quietburn.report.printable import printable
-from quietburn.resources import rules_dir
 
 
 def quoted(value: object) -> str:

@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from quietburn.alerts.events import events_of
+from quietburn.alerts.event_samples import events_of
 from quietburn.alerts.metrics import ATTEMPT_EVENTS
 from quietburn.authoring.checkout import Checkout
+from quietburn.common.resources import ROUTES_FILE
 from quietburn.engine.binding import undeclared
 from quietburn.errors import ConfigError
 from quietburn.report.columnpage import COLUMNS_PAGE, columns_markdown
 from quietburn.report.rulebook import rulebook
-from quietburn.resources import ROUTES_FILE
 from quietburn.ruleset.explains import check_explains
+from quietburn.ruleset.files import Values, load_rule, parameter_values
 from quietburn.ruleset.guard import RuleFault
 from quietburn.ruleset.lint import lint
-from quietburn.ruleset.load import Values, load_rule, parameter_values
 from quietburn.ruleset.lock import LOCK_FILE, read_lock, unraised
-from quietburn.ruleset.model import Rule
-from quietburn.ruleset.wording import Sentences
+from quietburn.ruleset.rule import Rule
+from quietburn.ruleset.sentences import Sentences
 
 _TO_DO = "TODO"
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from quietburn.common.resources import rules_dir
 from quietburn.errors import UsageError
-from quietburn.resources import rules_dir
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from quietburn.analysis import Analysis, Request, analyze, analyzing
+from quietburn.analysis.run import Analysis, Request, analyze, analyzing
 from quietburn.authoring.checkout import Checkout
-from quietburn.classify import Outcome, classify
+from quietburn.evaluate.rules import Outcome, classify
 from quietburn.report.model import FindingReport
-from quietburn.ruleset.load import parse_settings
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.files import parse_settings
+from quietburn.ruleset.rule import Rule
 
 _QUIET = "quiet"
 _DAY_TEST = "tests/days/test_planted_faults.py::test_a_planted_fault_is_found_by_its_rule_and_by_no_other"

@@ -4,13 +4,13 @@ All of it stands below any join: there DuckDB knows which columns no ledger brou
 what is asked of them. Definitions: usable-answers (units, three questions).
 """
 
+from quietburn.common.callkinds import CallKind
+from quietburn.common.columns import BY_NAME, COLUMNS
+from quietburn.common.limits import MINUTE_US
+from quietburn.common.sql import literal
 from quietburn.engine.settings import Settings
 from quietburn.engine.usage import prompt_tokens, usage
-from quietburn.ledger.events import BY_NAME, COLUMNS
-from quietburn.ledger.kinds import TOLD_COLUMNS, TOLD_LINES
-from quietburn.ledger.routes import CallKind
-from quietburn.ledger.sql import literal
-from quietburn.limits import MINUTE_US
+from quietburn.traffic.kinds import TOLD_COLUMNS, TOLD_LINES
 
 NATURAL_FINISH = (
     "stop", "end_turn", "stop_sequence", "eos", "complete", "tool_calls", "tool_use", "function_call",

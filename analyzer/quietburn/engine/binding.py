@@ -2,14 +2,14 @@
 
 import re
 
-from quietburn import temporary
+from quietburn.common import temporary
+from quietburn.common.columns import BY_NAME, STORED_AS, logged_name
 from quietburn.engine.connection import connect
 from quietburn.engine.derive import DERIVED
 from quietburn.engine.hits import hits_select
-from quietburn.ledger.events import BY_NAME, STORED_AS, logged_name
+from quietburn.ruleset.files import Values, bind
 from quietburn.ruleset.lint import Issue
-from quietburn.ruleset.load import Values, bind
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 # What each derived column is made from, as users log it.
 _REQUEST = frozenset({"ts", "latency_ms", "deadline_ms"})

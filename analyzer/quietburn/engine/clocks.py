@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from quietburn.ledger.sql import literal
+from quietburn.common.sql import literal
 
 EVIDENCE = "clock_evidence"  # temporary: attempts that contradict the one before, and by how much
 _PAIRS = "attempt_pairs"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import duckdb
 
-from quietburn import temporary
+from quietburn.common import temporary
 from quietburn.errors import InputError
-from quietburn.ledger.inputs import label_of
+from quietburn.records.inputs import label_of
 
 MEMORY_LIMIT = "1GB"  # of DuckDB's buffers; what exceeds it is spilled to a private folder
 _WORDS_OF_DAMAGE = ("corrupt", "could not read enough bytes")  # DuckDB has no class of its own for these

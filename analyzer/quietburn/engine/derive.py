@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
+from quietburn.common.limits import MINUTE_US
 from quietburn.engine.attempts import ALONE, attempts_select, microseconds, timing
 from quietburn.engine.clocks import EVIDENCE, Clocks, find_clocks
 from quietburn.engine.settings import Settings, request_within, within
-from quietburn.engine.verdicts import CRITERIA, DECIDING_FIRST, WAS_ANSWERED, attempt_verdict, rank_of, went_unanswered
-from quietburn.ledger.repeats import COUNTED_LINES, REPEATED_IDS
-from quietburn.limits import MINUTE_US
+from quietburn.engine.verdict_columns import CRITERIA, DECIDING_FIRST, WAS_ANSWERED, attempt_verdict, rank_of, went_unanswered
+from quietburn.traffic.repeats import COUNTED_LINES, REPEATED_IDS
 
 _HOUR_US = 3_600_000_000
 

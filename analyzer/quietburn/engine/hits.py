@@ -2,9 +2,9 @@
 
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction
+from quietburn.ruleset.files import Values, bind
 from quietburn.ruleset.guard import RuleFault, running
-from quietburn.ruleset.load import Values, bind
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 SUSPECTS = "suspects"
 HITS = "rule_hits"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quietburn.engine.base import Engine
-from quietburn.ruleset.load import Values, bind
-from quietburn.ruleset.model import Rule, window_minutes
+from quietburn.ruleset.files import Values, bind
+from quietburn.ruleset.rule import Rule, window_minutes
 
 MINUTES = "minute_facts"
 GAUGES = "minute_gauges"

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from quietburn.ledger.routes import RouteTable, shipped_routes
-from quietburn.ledger.sql import any_of, literal
+from quietburn.common.sql import any_of, literal
+from quietburn.dialects.routes import RouteTable, shipped_routes
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ A total that contradicts its parts settles nothing, and a zero beside an answer 
 was written as a number. Definitions: what-counts (tokens).
 """
 
-from quietburn.ledger.events import BY_NAME
+from quietburn.common.columns import BY_NAME
 
 ZERO_USAGE, CONTRADICTION = "zero_usage", "total_contradicts_parts"
 _LENGTH = "lower(finish_reason) IN ('length', 'max_tokens')"

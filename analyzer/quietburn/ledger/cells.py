@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quietburn.fingerprint import analyze_prefix
-from quietburn.ledger.events import ANSWER_TEXT, PREFIX_TEXT, Kind
-from quietburn.ledger.exact import NumberText, decode, token
+from quietburn.common.columns import ANSWER_TEXT, PREFIX_TEXT, Kind
+from quietburn.dialects.rawcolumns import ITEM, LENGTH, LINE_CHECK, OFFSET, RawKind, raw_name
+from quietburn.dialects.sources import Source
+from quietburn.dialects.transforms import TRANSFORMS
+from quietburn.ledger.fingerprint import analyze_prefix
 from quietburn.ledger.parse import FLAG, NULL, NUMBER, OTHER, STRING, Flags, Tokens, kinds_of
-from quietburn.ledger.rawcolumns import ITEM, LENGTH, LINE_CHECK, OFFSET, RawKind, raw_name
-from quietburn.ledger.records import Integers, Records
-from quietburn.ledger.sources import Source
-from quietburn.ledger.transforms import TRANSFORMS
+from quietburn.records.exact import NumberText, decode, token
+from quietburn.records.records import Integers, Records
 
 _NUMERIC = frozenset({Kind.COUNT, Kind.DURATION, Kind.NUMBER, Kind.PERCENT, Kind.FLAG})
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from quietburn.ledger.sql import literal
+from quietburn.common.sql import literal
 
 TRAFFIC_CLASSES = ("user", "probe", "eval", "batch", "canary", "loadtest")
 _COUNTED_AS = {"synthetic": "probe"}

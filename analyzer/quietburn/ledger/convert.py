@@ -7,8 +7,12 @@ checks, so that nothing turns NULL uncounted.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from quietburn.common.columns import BY_NAME, SETTLED_AS, UNSETTLED, Kind
+from quietburn.common.sql import any_of, literal, quote
+from quietburn.dialects.mapping import Alternative, Mapping, scale
+from quietburn.dialects.rawcolumns import ITEM, LINE_CHECK, RawColumns, RawKind
+from quietburn.dialects.recognise import holds_text
 from quietburn.ledger.classes import PROBE_AGENTS, traffic_class
-from quietburn.ledger.events import BY_NAME, SETTLED_AS, UNSETTLED, Kind
 from quietburn.ledger.fields import (
     Value,
     flag_value,
@@ -18,12 +22,8 @@ from quietburn.ledger.fields import (
     text_value,
     translated_value,
 )
-from quietburn.ledger.mapping import Alternative, Mapping, scale
-from quietburn.ledger.rawcolumns import ITEM, LINE_CHECK, RawColumns, RawKind
-from quietburn.ledger.reasons import FieldFault, LineFault
-from quietburn.ledger.recognise import holds_text
-from quietburn.ledger.sql import any_of, literal, quote
 from quietburn.ledger.times import TimeUnit, time_checks, time_us
+from quietburn.records.reasons import FieldFault, LineFault
 
 
 @dataclass

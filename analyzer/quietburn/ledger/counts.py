@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from quietburn.ledger.unknown import UnknownKeys
+from quietburn.dialects.unknown import UnknownKeys
 
 
 @dataclass

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from quietburn.common.limits import FIRST_S, LAST_S, MINUTE_US, epoch_seconds
 from quietburn.errors import InputError
-from quietburn.ledger.inputs import label_of, os_words
-from quietburn.limits import FIRST_S, LAST_S, MINUTE_US, epoch_seconds
+from quietburn.records.inputs import label_of, os_words
 
 _MOST_BYTES = 256 << 20
 _BACKEND_LABELS = ("backend", "instance", "pod", "node", "host")

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from quietburn.common.columns import BY_NAME, NO_ERROR, SETTLED_AS, Kind, ceiling
+from quietburn.common.sql import Scalar, coalesce, literal
+from quietburn.dialects.rawcolumns import RawColumns, RawKind
 from quietburn.ledger.classes import agent_class
-from quietburn.ledger.events import BY_NAME, NO_ERROR, SETTLED_AS, Kind
-from quietburn.ledger.rawcolumns import RawColumns, RawKind
-from quietburn.ledger.reasons import FieldFault
-from quietburn.ledger.sql import Scalar, coalesce, literal
+from quietburn.records.reasons import FieldFault
 
 _NUMBER = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 
@@ -168,17 +168,3 @@ def _seconds_until(text: str, end_us: str) -> str:
     return f"CASE WHEN {date} IS NOT NULL THEN greatest(0.0, epoch({date}) - ({end_us}) / 1000000.0) END"
 
 
-_WEEK_MS = 7 * 86_400_000.0
-
-
-def ceiling(kind: Kind, unit: str) -> float:
-    """Return the largest magnitude that a value may have: what lies beyond is another unit or no measurement.
-
-    Durations: a week (an epoch time given as a deadline lies beyond), in nanoseconds where the unit
-    is unknown. Counts: 2^53, up to which a double holds every integer.
-    """
-    if kind is Kind.PERCENT:
-        return 100.0
-    if kind is Kind.COUNT:
-        return 2.0**53
-    return _WEEK_MS * {"s": 1e-3, "unknown": 1e6}.get(unit, 1.0)

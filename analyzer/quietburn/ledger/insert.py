@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 import duckdb
 import pyarrow as pa
 
+from quietburn.common.columns import BY_NAME
+from quietburn.common.sql import any_of, count_where, how_many, literal, quote
+from quietburn.dialects.mapping import Mapping
+from quietburn.dialects.rawcolumns import ITEM, LENGTH, OFFSET
+from quietburn.dialects.recognise import meets
+from quietburn.dialects.unknown import UnknownKeys
 from quietburn.ledger.cells import raw_table
 from quietburn.ledger.convert import Conversion, build
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.events import BY_NAME
 from quietburn.ledger.joins import Joins
-from quietburn.ledger.lines import LongLine
-from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.parse import Extraction, parse
-from quietburn.ledger.rawcolumns import ITEM, LENGTH, OFFSET
-from quietburn.ledger.reasons import Fault, LineFault
-from quietburn.ledger.recognise import meets
-from quietburn.ledger.records import Records
-from quietburn.ledger.sql import any_of, count_where, how_many, literal, quote
 from quietburn.ledger.tables import EVENTS_TABLE, INVALID_TABLE, QUARANTINE_TABLE
-from quietburn.ledger.unknown import UnknownKeys
+from quietburn.records.lines import LongLine
+from quietburn.records.reasons import Fault, LineFault
+from quietburn.records.records import Records
 
 _BATCH_ROWS = 250_000  # DuckDB plans the statement anew for each batch: measured best of 50 to 500 thousand
 

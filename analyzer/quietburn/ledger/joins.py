@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.records import Join
+from quietburn.records.records import Join
 
 
 @dataclass

@@ -12,21 +12,21 @@ from typing import Any, BinaryIO, cast
 
 import duckdb
 
+from quietburn.common.columns import BY_NAME
+from quietburn.dialects.detect import Detection, EmptyLedgerError, NoLedgerError, Rejoined, Sampled, detect, sampled
+from quietburn.dialects.mapping import Mapping
 from quietburn.errors import InputError
 from quietburn.ledger import store
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.detect import Detection, EmptyLedgerError, NoLedgerError, Rejoined, Sampled, detect, sampled
-from quietburn.ledger.events import BY_NAME
-from quietburn.ledger.framing.documents import records_of_document
-from quietburn.ledger.framing.framed import Neighbours, framed
-from quietburn.ledger.inputs import LedgerFile, followers, label_of, opened
 from quietburn.ledger.insert import Inserter, Parsed, Reader, parsed
-from quietburn.ledger.lines import Block, Line, LongLine, blocks, lines_of
-from quietburn.ledger.mapping import Mapping
 from quietburn.ledger.parse import Extraction
 from quietburn.ledger.places import End, Place
-from quietburn.ledger.records import Records, records_of_lines
 from quietburn.ledger.tables import EVENTS_TABLE, FILES_TABLE, INVALID_TABLE, QUARANTINE_TABLE, create_tables
+from quietburn.records.framing.documents import records_of_document
+from quietburn.records.framing.framed import Neighbours, framed
+from quietburn.records.inputs import LedgerFile, followers, label_of, opened
+from quietburn.records.lines import Block, Line, LongLine, blocks, lines_of
+from quietburn.records.records import Records, records_of_lines
 
 _BLOCKS_AHEAD = 12  # parsed while a batch is inserted; about 50 MiB of text at most
 

@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quietburn.ledger.events import Kind
-from quietburn.ledger.exact import Members, Refused, keys_with_values, parse_line, resolve, token
-from quietburn.ledger.packed import records_of
-from quietburn.ledger.reasons import Fault, LineFault
-from quietburn.ledger.records import Integers, Records
-from quietburn.ledger.sources import Source
-from quietburn.ledger.sql import literal
-from quietburn.ledger.unknown import UnknownKeys
-from quietburn.ledger.wellformed import Look, look, pair_counts
+from quietburn.common.columns import Kind
+from quietburn.common.sql import literal
+from quietburn.dialects.packed import records_of
+from quietburn.dialects.sources import Source
+from quietburn.dialects.unknown import UnknownKeys
+from quietburn.records.exact import Members, Refused, keys_with_values, parse_line, resolve, token
+from quietburn.records.reasons import Fault, LineFault
+from quietburn.records.records import Integers, Records
+from quietburn.records.wellformed import Look, look, pair_counts
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from quietburn.ledger import store
-from quietburn.ledger.lines import Block, LongLine
+from quietburn.records.lines import Block, LongLine
 
 
 @dataclass(frozen=True)

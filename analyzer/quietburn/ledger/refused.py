@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import BinaryIO
 
 from quietburn.errors import InputError
-from quietburn.ledger.inputs import LedgerFile, opened
-from quietburn.ledger.reasons import QuarantinedLine
+from quietburn.records.inputs import LedgerFile, opened
+from quietburn.records.reasons import QuarantinedLine
 
 _MOST_RAW_BYTES = 64 << 10
 _CHUNK = 4 << 20

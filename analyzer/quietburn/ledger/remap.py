@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping as Table
 
-from quietburn.config import Config, MapEntry
+from quietburn.common.columns import COLUMNS, STORED_AS, UNSETTLED, logged_name
+from quietburn.common.config import Config, MapEntry
+from quietburn.common.messages import nearest
+from quietburn.dialects.mapping import Alternative, Mapping
 from quietburn.errors import ConfigError
-from quietburn.ledger.events import COLUMNS, STORED_AS, UNSETTLED, logged_name
-from quietburn.ledger.mapping import Alternative, Mapping
 from quietburn.ledger.units import GivenUnits
-from quietburn.wording import nearest
 
 
 def remapped(mapping: Mapping, table: Table[str, MapEntry]) -> Mapping:

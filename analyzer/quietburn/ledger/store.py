@@ -18,8 +18,8 @@ from pydantic import Field, TypeAdapter
 
 from quietburn.errors import InputError
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.inputs import LedgerFile, opened
 from quietburn.ledger.tables import FILES_TABLE, MARK_TABLE, MOST_FILES, refuse_foreign, refuse_other_columns
+from quietburn.records.inputs import LedgerFile, opened
 
 STORE_VERSION = 2  # what a line becomes has changed; events that were stored before would mix two meanings
 HEAD_BYTES = 64 << 10

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import duckdb
 
+from quietburn.common.columns import BY_NAME
 from quietburn.errors import InputError
-from quietburn.ledger.events import BY_NAME
-from quietburn.ledger.reasons import FieldFault, LineFault
+from quietburn.records.reasons import FieldFault, LineFault
 
 EVENTS_TABLE = "ledger_events"
 QUARANTINE_TABLE = "quarantined_lines"

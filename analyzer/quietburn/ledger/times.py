@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from quietburn.ledger.mapping import Mapping
-from quietburn.ledger.rawcolumns import RawColumns, RawKind, raw_name
-from quietburn.ledger.reasons import LineFault
-from quietburn.ledger.sql import coalesce, literal
-from quietburn.limits import FIRST_S, LAST_S
+from quietburn.common.limits import FIRST_S, LAST_S
+from quietburn.common.sql import coalesce, literal
+from quietburn.dialects.mapping import Mapping
+from quietburn.dialects.rawcolumns import RawColumns, RawKind, raw_name
+from quietburn.records.reasons import LineFault
 
 
 class TimeUnit(StrEnum):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import duckdb
 
-from quietburn.ledger.events import BY_NAME, UNSETTLED
-from quietburn.ledger.names import Unit
-from quietburn.ledger.sql import literal
+from quietburn.common.columns import BY_NAME, UNSETTLED
+from quietburn.common.sql import literal
+from quietburn.dialects.names import Unit
 
 FACTORS: dict[Unit, float] = {"s": 1000.0, "ms": 1.0, "us": 1e-3, "ns": 1e-6}  # to milliseconds
 GivenUnits = Mapping[tuple[str, str], Unit]  # by column and key

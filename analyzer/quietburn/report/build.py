@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quietburn.answers import Criterion, FailureDomain, Rates
-from quietburn.classify import Outcome, RuleResult
-from quietburn.engine.duckdb import DuckEngine
-from quietburn.findings import Finding, TopEntry
-from quietburn.incidents import Incident
+from quietburn.common.timerange import iso
+from quietburn.engine.duckdb_engine import DuckEngine
+from quietburn.evaluate.findings import Finding, TopEntry
+from quietburn.evaluate.incidents import Incident
+from quietburn.evaluate.left_out import LeftOut
+from quietburn.evaluate.rates import Criterion, FailureDomain, Rates
+from quietburn.evaluate.rules import Outcome, RuleResult
+from quietburn.evaluate.share_interval import Interval
 from quietburn.ledger.counts import FileCounts
-from quietburn.ledger.vantage import SameTraffic
-from quietburn.left_out import LeftOut
 from quietburn.report import model
 from quietburn.report.unlock import unlock
-from quietburn.share_intervals import Interval
-from quietburn.timerange import iso
+from quietburn.traffic.vantage import SameTraffic
 
 _MOST_LISTED = 200  # of lines and values that were refused; counts tell the rest
 _RATES = ("success_rate", "usable_rate", "false_success_share")

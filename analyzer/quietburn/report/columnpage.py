@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from quietburn.common.columns import COLUMNS, SETTLED_AS, Column, logged_name
 from quietburn.engine.binding import MADE_FROM
 from quietburn.engine.derive import DERIVED
 from quietburn.engine.meanings import MEANINGS, NOT_FOR_RULES, Meaning
-from quietburn.ledger.events import COLUMNS, SETTLED_AS, Column, logged_name
 from quietburn.report.rulebook import escaped
 
 COLUMNS_PAGE = "columns.md"

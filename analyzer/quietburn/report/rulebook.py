@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from quietburn.ruleset.model import Parameter, Rule
+from quietburn.ruleset.rule import Parameter, Rule
 
 TABLE = "decision-table.md"
 _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~"})

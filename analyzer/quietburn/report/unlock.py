@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from quietburn.classify import Outcome, RuleResult, missing_fields
+from quietburn.common.columns import STORED_AS
+from quietburn.dialects.mapping import Mapping as Dialect
 from quietburn.engine.base import Carries, Logs
-from quietburn.ledger.events import STORED_AS
-from quietburn.ledger.mapping import Mapping as Dialect
+from quietburn.evaluate.rules import Outcome, RuleResult, missing_fields
 from quietburn.report.model import UnlockReport
 
 _MOST_SETS = 5

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
+from quietburn.common.messages import nearest
 from quietburn.errors import ConfigError
-from quietburn.ruleset.model import Rule
-from quietburn.wording import nearest
+from quietburn.ruleset.rule import Rule
 
 Explained = Mapping[str, frozenset[str]]
 

@@ -7,7 +7,7 @@ with the others.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.rule import Rule
 
 
 class RuleFault(Exception):  # noqa: N818 - a fault of a rule file, as a line or a field has faults

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from quietburn.ruleset.load import Values, bind
-from quietburn.ruleset.model import Rule
+from quietburn.ruleset.files import Values, bind
+from quietburn.ruleset.rule import Rule
 
 Node = dict[str, Any]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from quietburn.common.tomlfile import read_toml
 from quietburn.errors import ConfigError
-from quietburn.ruleset.model import Rule
-from quietburn.tomlfile import read_toml
+from quietburn.ruleset.rule import Rule
 
 LOCK_FILE = "rules.lock"
 _HEAD = """# What each rule meant at the last release: its revision, and a hash of its parameters, minutes, windows, SELECTs,

@@ -1,0 +1,1 @@
+"""One analysis, from ledgers to report."""

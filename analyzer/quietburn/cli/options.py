@@ -1,0 +1,54 @@
+"""Options that several commands share, once."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quietburn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from quietburn.common.config import Config
+
+Ledgers = Annotated[list[str] | None, typer.Argument(help="JSONL files, folders of them, or - for standard input.")]
+Since = Annotated[str | None, typer.Option(help="Only from this time on: ISO, or back from now (24h, 15m).")]
+Until = Annotated[str | None, typer.Option(help="Only before this time: ISO, or back from now.")]
+LastNight = Annotated[bool, typer.Option("--last-night", help="From 18:00 yesterday to 09:00 today, local.")]
+Zone = Annotated[str | None, typer.Option(help="Zone of times that name none, such as Europe/Berlin (else UTC).")]
+Dialect = Annotated[str | None, typer.Option(help="Read every line as this dialect instead of detecting it.")]
+MapFile = Annotated[Path | None, typer.Option("--map", help="A mapping file for a dialect of your own.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="Set a rule's parameter: RULE.PARAMETER=NUMBER.")]
+Only = Annotated[list[str] | None, typer.Option(help="Evaluate only this rule (may be repeated).")]
+Skip = Annotated[list[str] | None, typer.Option(help="Leave this rule out (may be repeated).")]
+Join = Annotated[str | None, typer.Option(help="Of two logs of the same traffic, fill what one lacks: request_id.")]
+ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (else quietburn.toml, found upward).")]
+MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 when more of the lines were refused.")]
+Store = Annotated[Path | None, typer.Option("--db", help="DuckDB file that keeps what is read; alone, it is what is read.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on standard error but errors.")]
+
+
+def configured(path: Path | None, *, quiet: bool = False, whole: bool = False) -> "Config":
+    """Return the configuration that is named, or found upward. Raises ConfigError.
+
+    One found that is not to be trusted is said, and passed over. With `whole` the call is refused:
+    what a job is judged by must not be left out.
+    """
+    from quietburn.common.config import load_config
+
+    found = load_config(path)
+    for problem in found.not_taken:
+        if whole:
+            raise ConfigError(problem)
+        if not quiet:
+            say(problem)
+    return found
+
+
+def say(text: str) -> None:
+    """Write one line to standard error, inert whatever it holds."""
+    from quietburn.report.printable import printable
+
+    with suppress(OSError, AttributeError):  # a standard error that is full, closed or not there changes no exit status
+        sys.stderr.write(f"quietburn: {printable(text)}\n")

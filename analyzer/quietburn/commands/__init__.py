@@ -1,1 +1,0 @@
-"""Commands: flags in, one call each, rendering and exit status out."""

@@ -1,0 +1,384 @@
+"""The named transforms of mapping files: what a value means beyond its unit and its translation.
+
+Each takes what JSON gave (numbers as NumberText) and returns a text, a number, a flag or None. A value
+that a transform can't read is returned as it is, so that the checks of its column refuse it and count
+it. No call raises: see `Transform.__call__`.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from quietburn.common.columns import NO_ERROR
+from quietburn.common.limits import epoch_seconds
+from quietburn.records.exact import NumberText, Pairs, decode
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A named function over as many values as it takes; what it does in words, for `dialects show`."""
+
+    function: Callable[..., Any]
+    takes: int
+    meaning: str
+    tells_of_nothing: bool = False  # of values that are all missing too: what says nothing of a failure did not fail
+
+    def of(self, *values: Any) -> Any:
+        """Return what the values mean; of nothing most make nothing."""
+        told = self.tells_of_nothing or any(value is not None for value in values)
+        return self(*values) if told else None
+
+    def __call__(self, *values: Any) -> Any:
+        """Return what the values mean.
+
+        The values are foreign text: whatever they do to the function costs the field, never the run. A
+        result too large to compute is a number out of every column's range; any other failure yields
+        an object, which no column takes.
+        """
+        try:
+            return self.function(*values)
+        except ArithmeticError:
+            return _OUT_OF_RANGE
+        except Exception:  # noqa: BLE001  # whatever it is, the value stays unknown and is counted
+            return _UNREADABLE
+
+
+_MAGNITUDE_LIMIT = Decimal("1e300")  # beyond every column's range, and finite in any unit
+_OUT_OF_RANGE = NumberText(_MAGNITUDE_LIMIT)
+_UNREADABLE: dict[str, Any] = {}
+# nginx writes a comma before the next server and a spaced colon after a redirect.
+_SEPARATOR = re.compile(r",|(?<=\s):(?=\s)")
+_NOTHING = ("", "-")
+
+
+def _items(value: Any) -> list[Any]:
+    """Return a list's items: of a JSON list, of a JSON list in a text, or of a text with commas."""
+    if isinstance(value, str) and not isinstance(value, NumberText):
+        if value.lstrip().startswith("["):
+            inner = decode(value)
+            return inner if isinstance(inner, list) and not isinstance(inner, Pairs) else [value]
+        return [item.strip() for item in _SEPARATOR.split(value)]
+    return value if isinstance(value, list) and not isinstance(value, Pairs) else [value]
+
+
+def _told(items: Iterable[Any]) -> list[Any]:
+    return [item for item in items if item is not None and not (isinstance(item, str) and item.strip() in _NOTHING)]
+
+
+def last_item(value: Any) -> Any:
+    """Return the last item that says something: the server that was tried last."""
+    told = _told(_items(value))
+    return told[-1] if told else None
+
+
+def first_item(value: Any) -> Any:
+    """Return the first item that says something."""
+    told = _told(_items(value))
+    return told[0] if told else None
+
+
+def item_count(value: Any) -> Any:
+    """Return how many items say something."""
+    return _number(len(_told(_items(value))))
+
+
+def _number(value: float | Decimal) -> NumberText:
+    return NumberText(value) if -_MAGNITUDE_LIMIT < value < _MAGNITUDE_LIMIT else _OUT_OF_RANGE
+
+
+def _as_decimal(value: Any) -> Decimal | None:
+    try:
+        number = Decimal(value.strip()) if isinstance(value, str) else None
+    except InvalidOperation:
+        return None
+    return number if number is not None and number.is_finite() else None
+
+
+def item_sum(value: Any) -> Any:
+    """Return the sum of the items: the time of all servers that were tried."""
+    told = _told(_items(value))
+    numbers = [number for item in told if (number := _as_decimal(item)) is not None]
+    if len(numbers) < len(told):
+        return value
+    return _number(sum(numbers, Decimal(0))) if numbers else None
+
+
+def plus_one(value: Any) -> Any:
+    """Return the number of an attempt from the retries before it."""
+    number = _as_decimal(value)
+    return value if number is None else _number(number + 1)
+
+
+def _seconds(value: Any) -> float | None:
+    """Return a time as seconds since 1970; a text without a zone as if it were UTC."""
+    number = _as_decimal(value)
+    if number is not None:  # as everywhere, the unit is told by the size
+        return epoch_seconds(float(number))
+    try:
+        moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return None if moment is None else (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def ms_between(start: Any, end: Any) -> Any:
+    """Return the milliseconds from one time to another."""
+    first, last = _seconds(start), _seconds(end)
+    if end is None or start is None:
+        return None
+    if first is None or last is None:
+        return end
+    return _number(round((last - first) * 1000, 3))
+
+
+def ms_to_first_chunk(start: Any, first: Any, end: Any) -> Any:
+    """Return the milliseconds to the first chunk; a first chunk at the very end was no stream's."""
+    return None if first == end else ms_between(start, first)
+
+
+def seconds_to_first_byte(response_times: Any, header_times: Any) -> Any:
+    """Return the seconds to the first byte of the server that was tried last, those before it included."""
+    tried, headers = _items(response_times), _items(header_times)
+    last = headers[-1] if headers else None
+    if not _told([last]) or len(tried) != len(headers):
+        return None
+    parts = [_as_decimal(item) for item in (*_told(tried[:-1]), last)]
+    return _number(sum((part for part in parts if part is not None), Decimal(0))) if None not in parts else last
+
+
+_REDACTED = "redacted-by-litellm"  # what LiteLLM writes over contents: its length tells nothing
+
+
+def _content_chars(content: Any) -> int | None:
+    """Return the length of a message's content: a text, or a list of parts that hold texts."""
+    if content is None:
+        return 0
+    if isinstance(content, str):
+        return None if content == _REDACTED else len(content)
+    if isinstance(content, list) and not isinstance(content, Pairs):
+        parts = [dict(part) for part in content if isinstance(part, Pairs | dict)]
+        texts = [part.get("text", part.get("content")) for part in parts if part.get("type", "text") in _READABLE]
+        return sum(len(text) for text in texts if isinstance(text, str))
+    return None
+
+
+_READABLE = ("text", "output_text", "refusal")
+
+
+def choices_chars(choices: Any) -> Any:
+    """Return how many characters of the first choice the caller can read; reasoning is none of them."""
+    if not isinstance(choices, list) or isinstance(choices, Pairs) or not choices or not isinstance(choices[0], Pairs | dict):
+        return None
+    choice = dict(choices[0])
+    message = choice.get("message", choice.get("delta"))
+    if isinstance(message, Pairs | dict):
+        chars = _content_chars(dict(message).get("content"))
+    else:
+        chars = _content_chars(choice["text"]) if isinstance(choice.get("text"), str) else None
+    return None if chars is None else _number(chars)
+
+
+def messages_chars(messages: Any) -> Any:
+    """Return how many characters of GenAI output messages the caller can read."""
+    found = decode(messages) if isinstance(messages, str) else messages
+    if not isinstance(found, list) or isinstance(found, Pairs) or not found or not isinstance(found[0], Pairs | dict):
+        return None
+    message = dict(found[0])
+    body = message.get("parts", message.get("content"))
+    if body is None:
+        return None
+    chars = _content_chars(body)
+    return None if chars is None else _number(chars)
+
+
+def text_chars(text: Any) -> Any:
+    """Return the length of a text."""
+    return _number(len(text)) if isinstance(text, str) and not isinstance(text, NumberText) else None
+
+
+def system_text(messages: Any) -> Any:
+    """Return the instructions that a conversation begins with (they are fingerprinted, never kept)."""
+    found = decode(messages) if isinstance(messages, str) else messages
+    if not isinstance(found, list) or isinstance(found, Pairs) or not found or not isinstance(found[0], Pairs | dict):
+        return None
+    first = dict(found[0])
+    content = first.get("content")
+    told = first.get("role") in ("system", "developer") and isinstance(content, str) and content != _REDACTED
+    return content if told else None
+
+
+PROBE_TAGS = ("litellm-internal-health-check",)
+
+
+def probe_of_tags(tags: Any) -> Any:
+    """Return `probe` where a tag says that nobody asked."""
+    return "probe" if any(tag in PROBE_TAGS for tag in _items(tags) if isinstance(tag, str)) else None
+
+
+# Envoy's response flags: the caller went; the answer broke after its status was sent.
+_CALLER_LEFT = frozenset({"DC", "DR"})
+_BROKEN = frozenset({"DC", "DR", "UC", "UR", "UT", "SI", "UMSDR", "LR", "DPE", "UPE", "DT", "OM"})
+
+
+def _flags(value: Any) -> frozenset[str]:
+    return frozenset(flag for flag in _told(_items(value)) if isinstance(flag, str))
+
+
+def flags_caller_left(flags: Any) -> Any:
+    """Return whether Envoy's response flags say that the caller left first."""
+    return bool(_flags(flags) & _CALLER_LEFT)
+
+
+def flags_complete(flags: Any) -> Any:
+    """Return whether an answer ended as it should, by Envoy's response flags."""
+    return not _flags(flags) & _BROKEN
+
+
+def caller_broke_off(completion: Any) -> Any:
+    """Return whether the caller's connection broke, by nginx's completion: `OK`, or nothing where it did.
+
+    `OK` says nothing of the answer: it stands behind those that the backend broke off too.
+    """
+    if not isinstance(completion, str):
+        return None
+    return False if completion == "OK" else (True if completion in _NOTHING else completion)
+
+
+def all_bytes_sent(sent: Any, announced: Any) -> Any:
+    """Return whether as many bytes were sent as were announced; unknown where no length was, as in a stream."""
+    if not isinstance(announced, str) or announced.strip() in _NOTHING:
+        return None
+    bytes_sent, length = _as_decimal(sent), _as_decimal(announced)
+    if bytes_sent is None or length is None:
+        return announced if length is None else None
+    return bytes_sent >= length
+
+
+def side_of_cluster(value: Any) -> Any:
+    """Return which end of the call an Istio proxy logged: outbound (the caller's) or inbound (the callee's)."""
+    name = str(value).strip().lower()
+    if name.startswith("inbound"):
+        return "inbound"
+    return "outbound" if name.startswith(("outbound", "passthroughcluster")) else None
+
+
+def is_event_stream(content_type: Any) -> Any:
+    """Return whether a content type is that of a stream of events."""
+    if not isinstance(content_type, str) or content_type in _NOTHING:
+        return None
+    return content_type.split(";")[0].strip().lower() == "text/event-stream"
+
+
+def deadline_unless_stream(timeout: Any, content_type: Any) -> Any:
+    """Return a read timeout as the answer's deadline: of a stream, or what may be one, it only limits the gaps."""
+    return timeout if is_event_stream(content_type) is False and timeout not in _NOTHING else None
+
+
+def as_tool_call(name: Any) -> Any:
+    """Return `tool_call` where a call names the tool or the protocol of tools that it went to."""
+    return None if name is None or name in _NOTHING else "tool_call"
+
+
+def iso_time(value: Any) -> Any:
+    """Return a time as ISO writes it, also from the form of access logs (`10/Oct/2026:13:55:36 +0000`)."""
+    try:
+        return datetime.strptime(value, "%d/%b/%Y:%H:%M:%S %z").isoformat() if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _request_line(value: Any) -> list[str]:
+    return value.split(" ") if isinstance(value, str) and value.count(" ") in (1, 2) else []
+
+
+def request_method(line: Any) -> Any:
+    """Return the method of a request line (`POST /v1/messages HTTP/1.1`)."""
+    return next(iter(_request_line(line)), None)
+
+
+def request_path(line: Any) -> Any:
+    """Return the path of a request line."""
+    return next(iter(_request_line(line)[1:]), None)
+
+
+def unless_same(value: Any, other: Any) -> Any:
+    """Return an id unless it is the session's, which would make one request of a conversation."""
+    return None if value == other else value
+
+
+def joined(first: Any, second: Any) -> Any:
+    """Return two ids as one; nothing where either is missing."""
+    return f"{first}/{second}" if isinstance(first, str) and isinstance(second, str) else None
+
+
+def span_status(http_status: Any, error: Any, code: Any) -> Any:
+    """Return a span's HTTP status: its own, or that of its error; 200 where nothing says that it failed."""
+    if http_status is not None:
+        return http_status
+    if isinstance(error, str) and not _means_none(error):
+        return error if re.fullmatch(r"[1-5][0-9]{2}", error) else None
+    return None if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else _number(200)
+
+
+def status_unless_failed(code: Any, kind: Any, message: Any) -> Any:
+    """Return an error's own code; 200 where there is no error at all."""
+    if code is not None:
+        return code
+    return _number(200) if _means_none(kind) and _means_none(message) else None
+
+
+def _means_none(error: Any) -> bool:
+    return error is None or (isinstance(error, str) and error.strip().lower() in NO_ERROR)
+
+
+_IN_MS = {
+    name: Decimal(factor)
+    for factor, names in (
+        ("1000", ("s", "sec", "second", "seconds")), ("1", ("ms", "millisecond", "milliseconds")),
+        ("0.001", ("us", "microsecond", "microseconds")), ("0.000001", ("ns", "nanosecond", "nanoseconds")),
+    )
+    for name in names
+}
+
+
+def ms_of_unit(value: Any, unit: Any) -> Any:
+    """Return a duration in milliseconds by the unit that is named beside it."""
+    number = _as_decimal(value)
+    if number is None:
+        return value
+    factor = _IN_MS.get(unit.strip().lower()) if isinstance(unit, str) else None
+    # In a unit that nobody knows it is no number that could be used; the check of its column refuses the text.
+    return "in an unknown unit" if factor is None else _number(number * factor)
+
+
+def span_error(error: Any, code: Any) -> Any:
+    """Return what a span says went wrong; `unspecified` where it says only that something did."""
+    if isinstance(error, str) and not _means_none(error):
+        return error
+    return "unspecified" if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else None
+
+
+TRANSFORMS: dict[str, Transform] = {
+    name: Transform(
+        function, takes, (function.__doc__ or "").split("\n")[0].removeprefix("Return ").rstrip("."),
+        tells_of_nothing=name in ("span_status", "status_unless_failed"),
+    )
+    for name, function, takes in (
+        ("last_item", last_item, 1), ("first_item", first_item, 1), ("item_count", item_count, 1),
+        ("item_sum", item_sum, 1), ("plus_one", plus_one, 1), ("ms_between", ms_between, 2),
+        ("ms_to_first_chunk", ms_to_first_chunk, 3), ("seconds_to_first_byte", seconds_to_first_byte, 2),
+        ("choices_chars", choices_chars, 1), ("messages_chars", messages_chars, 1), ("text_chars", text_chars, 1),
+        ("system_text", system_text, 1), ("probe_of_tags", probe_of_tags, 1),
+        ("flags_caller_left", flags_caller_left, 1), ("flags_complete", flags_complete, 1),
+        ("caller_broke_off", caller_broke_off, 1), ("all_bytes_sent", all_bytes_sent, 2),
+        ("is_event_stream", is_event_stream, 1), ("side_of_cluster", side_of_cluster, 1),
+        ("deadline_unless_stream", deadline_unless_stream, 2),
+        ("iso_time", iso_time, 1), ("request_method", request_method, 1), ("request_path", request_path, 1),
+        ("as_tool_call", as_tool_call, 1), ("unless_same", unless_same, 2), ("joined", joined, 2),
+        ("status_unless_failed", status_unless_failed, 3), ("ms_of_unit", ms_of_unit, 2),
+        ("span_status", span_status, 3), ("span_error", span_error, 2),
+    )
+}

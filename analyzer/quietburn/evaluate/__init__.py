@@ -1,0 +1,1 @@
+"""From events to outcomes: rates, rules, episodes, findings, incidents."""

@@ -1,0 +1,1 @@
+"""Decisions on reports: the gate, the comparison of two ledgers, acceptance."""

@@ -1,0 +1,1 @@
+"""From bytes to records: files, lines, what stands around them, and what is no JSON."""
