@@ -25,6 +25,7 @@ ALONE = {"nth": "1", "of_request": "1", "clock_error_us": "0", "clock_evidence_u
 def _base(columns: frozenset[str], settings: Settings) -> str:
     """Return the select that gives every canonical column, NULL where no ledger brought it."""
     columns |= TOLD_COLUMNS
+    empty = empty_columns(columns)
     given = [f"{'deadline_ms' if 'deadline_ms' in columns else 'CAST(NULL AS DOUBLE)'} AS own_deadline_ms"]
     for column in COLUMNS:
         if column.name == "deadline_ms":
@@ -35,7 +36,7 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
         if column.name in _FOLLOWING:
             given.append(_following(column.name, columns))
             continue
-        given.append(column.name if column.name in columns else f"CAST(NULL AS {column.sql_type}) AS {column.name}")
+        given.append(f"CAST(NULL AS {column.sql_type}) AS {column.name}" if column.name in empty else column.name)
     files = "[" + ", ".join(literal(label) for label in settings.file_labels) + "]"
     file = f"{files}[file_id + 1]" if settings.file_labels else "CAST(NULL AS VARCHAR)"
     return (
@@ -50,6 +51,11 @@ _FOLLOWING = {
     "start_known": ("{latency_ms} IS NOT NULL AND {ts_us} IS NOT NULL", ("ts_us", "latency_ms")),
     "end_known": ("{ts_us} IS NOT NULL", ("ts_us",)),
 }
+
+
+def empty_columns(columns: frozenset[str]) -> frozenset[str]:
+    """Return the canonical columns that are NULL in every event: no ledger brought them, and nothing makes them."""
+    return frozenset(BY_NAME) - columns - TOLD_COLUMNS - _FOLLOWING.keys() - {"deadline_ms", "prompt_tokens"}
 
 
 def _following(name: str, columns: frozenset[str]) -> str:

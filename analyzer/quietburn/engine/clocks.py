@@ -52,15 +52,11 @@ class Clocks:
         cases = " ".join(f"WHEN {literal(name)} THEN {ahead}" for name, ahead in sorted(self.ahead_us.items()) if ahead)
         return f"CAST(CASE {self.writer} {cases} ELSE 0 END AS BIGINT)" if cases else "CAST(0 AS BIGINT)"
 
-    def error(self, request: str) -> str:
-        """Return what comparing two attempts' times may be wrong by, for a SELECT that has whole requests (PARTITION BY)."""
-        if not self.skew_us:
-            return "CAST(0 AS BIGINT)"
-        if self.told_by is None:
-            return f"CAST({self.error_us} AS BIGINT)"
-        over = f"OVER (PARTITION BY {request})"
-        one = f"min(COALESCE({self.writer}, '')) {over} = max(COALESCE({self.writer}, '')) {over}"
-        return f"CAST(CASE WHEN {one} THEN 0 ELSE {self.error_us} END AS BIGINT)"
+    def error(self, one_writer: str) -> str:
+        """Return what comparing two attempts' times may be wrong by; `one_writer` is the predicate that one wrote the request."""
+        if self.told_by is None or not self.skew_us:
+            return f"CAST({self.error_us if self.skew_us else 0} AS BIGINT)"
+        return f"CAST(CASE WHEN {one_writer} THEN 0 ELSE {self.error_us} END AS BIGINT)"
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ class _Told:
 
 
 def find_clocks(connection: duckdb.DuckDBPyConnection, candidates: str, columns: frozenset[str]) -> Clocks:
-    """Return whose clock is ahead among attempts of requests that have several; note the attempts that tell it."""
+    """Return whose clock is ahead, told by a table of attempts that may be of one request; note the attempts that tell it."""
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {EVIDENCE} (row_id BIGINT, by_us BIGINT)")
     if not columns >= {"request_id", "attempt", "ts_us"}:
         return Clocks()
@@ -98,34 +94,25 @@ def _pair_attempts(connection: duckdb.DuckDBPyConnection, candidates: str) -> No
     contradict each other: backwards for certain, or (`is_long`) a start after the deadline though
     the first attempt hardly used any of it.
     """
-    names = "".join(f", {sql} AS by_{name}" for name, sql in _WRITERS.items())
-    ends = "".join(f", by_{name} AS to_{name}, lag(by_{name}) OVER numbered AS from_{name}" for name in _WRITERS)
+    sides = "".join(f", b.by_{name} AS from_{name}, t.by_{name} AS to_{name}" for name in _WRITERS)
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE {_PAIRS} AS
         WITH placed AS (
-            SELECT row_id, request_key AS id, started_us, ts_us, attempt, start_known, is_2xx, status, latency_ms, deadline_ms,
-                CAST(COALESCE(retry_after_s, 0) * 1000000 AS BIGINT) AS wait_us, {names.removeprefix(', ')}
-            FROM ({candidates}) WHERE in_request AND attempt IS NOT NULL AND started_us IS NOT NULL
+            SELECT row_id, call, started_us, ts_us, attempt, start_known, is_2xx, status, latency_ms, deadline_ms,
+                CAST(COALESCE(retry_after_s, 0) * 1000000 AS BIGINT) AS wait_us,
+                {', '.join(f'{sql} AS by_{name}' for name, sql in _WRITERS.items())}
+            FROM {candidates} WHERE attempt IS NOT NULL AND started_us IS NOT NULL
         ),
-        told AS (SELECT *, count(*) OVER (PARTITION BY id, attempt) AS alike FROM placed),
-        following AS (
-            SELECT *, lag(row_id) OVER numbered AS before, lag(attempt) OVER numbered AS attempt_before,
-                lag(alike) OVER numbered AS alike_before, lag(start_known) OVER numbered AS known_before,
-                lag(is_2xx) OVER numbered AS answered_before, lag(status) OVER numbered AS status_before,
-                lag(started_us) OVER numbered AS started_before, lag(ts_us) OVER numbered AS ended_before,
-                lag(wait_us) OVER numbered AS wait_before, lag(deadline_ms) OVER numbered AS patience_ms,
-                lag(latency_ms) OVER numbered AS used_ms{ends}
-            FROM told WINDOW numbered AS (PARTITION BY id ORDER BY attempt)
-        ),
+        single AS (SELECT min(row_id) AS row_id FROM placed GROUP BY call, attempt HAVING count(*) = 1),
+        told AS (SELECT * FROM placed WHERE start_known AND row_id IN (SELECT row_id FROM single)),
         pairs AS (
-            SELECT *, started_us - ended_before - wait_before AS gap_us,
-                started_us < started_before - {_TICK_US}
-                    OR (status_before IN (429, 503) AND started_us < ended_before - {_TICK_US}) AS is_backwards,
-                COALESCE(started_us - started_before > patience_ms * 1000 AND used_ms * 20 < patience_ms
-                    AND wait_before = 0, FALSE) AS is_long
-            FROM following
-            WHERE attempt = attempt_before + 1 AND alike = 1 AND alike_before = 1 AND start_known AND known_before
-                AND NOT answered_before AND abs(started_us - started_before) < {_HOUR_US}
+            SELECT t.row_id, t.started_us - b.ts_us - b.wait_us AS gap_us,
+                t.started_us < b.started_us - {_TICK_US}
+                    OR (b.status IN (429, 503) AND t.started_us < b.ts_us - {_TICK_US}) AS is_backwards,
+                COALESCE(t.started_us - b.started_us > b.deadline_ms * 1000 AND b.latency_ms * 20 < b.deadline_ms
+                    AND b.wait_us = 0, FALSE) AS is_long{sides}
+            FROM told t JOIN told b ON t.call = b.call AND t.attempt = b.attempt + 1
+            WHERE NOT b.is_2xx AND abs(t.started_us - b.started_us) < {_HOUR_US}
         )
         SELECT *, CASE WHEN is_backwards OR is_long THEN abs(gap_us) END AS by_us FROM pairs
     """)
