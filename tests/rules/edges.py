@@ -130,6 +130,11 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _at_least("min_minutes", "sweep", "3", TICKET),
         _at_least("more_inflight", "sweep", "3", TICKET),
         _at_least("latency_factor", "sweep", "3300/1000", TICKET),
+        # 3.3 times the latency for four times as many.
+        _at_least("latency_share", "sweep", "33/40", TICKET),
+        _at_least("min_answers", "sweep", "10", TICKET),
+        # some-fail: one of eleven.
+        _at_most("most_failed", "some-fail", "1/11", TICKET),
         # 400 and 450 tokens a second.
         _under("less_gain", "twelve-percent-more", "50/400", TICKET, ledger="quiet"),
     ),
