@@ -218,6 +218,9 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _at_least("min_short", "behind-the-long", "24", TICKET),
         _more_than("wait_ms", "behind-the-long", "600", TICKET),
         _more_than("times_longer", "behind-the-long", "600/50", TICKET),
+        _at_least("min_waiting", "behind-the-long", "24", TICKET),
+        # 9,000 tokens, and a median of 500.
+        _at_least("times_median", "behind-the-long", "18", TICKET),
         # eighteen-without: six a minute without; beside a long one twelve wait 400 ms and twelve 800.
         _at_least("min_short", "eighteen-without", "18", TICKET, ledger="quiet"),
         Edge("wait_ms", "eighteen-without", Fraction(600), TICKET, QUIET, QUIET, ledger="quiet", settings={"min_short": 18}),
