@@ -41,5 +41,6 @@ def test_a_key_of_its_own_on_each_line_costs_no_memory(lines: int, tmp_path: Pat
     assert unique < 1.3 * same
     assert report["ledger"]["used"] == lines
     keys = {key["key"]: (key["lines"], key["first_line"]) for key in report["ledger"]["unknown_keys"]}
+    assert (len(keys), report["ledger"]["unknown_keys_in_all"]) == (200, lines)  # the list is bounded, and says so
     assert keys["note_a"] == (1, 1)
     assert keys["note_aa"] == (1, 27)

@@ -18,8 +18,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def validation_problems(error: ValidationError, known: Iterable[str] = ()) -> list[str]:
     """Return the first problems that pydantic found, as `key: what is wrong` in our words, and how many more there are."""
     found = error.errors(include_url=False, include_context=True)
-    problems = [_problem(dict(item), known) for item in found[:_MOST_NAMED]]
-    return problems + ([f"and {len(found) - _MOST_NAMED:,} more"] if len(found) > _MOST_NAMED else [])
+    return first_of([_problem(dict(item), known) for item in found[:_MOST_NAMED]], len(found))
+
+
+def first_of(problems: list[str], in_all: int) -> list[str]:
+    """Return the first problems, and how many more there are."""
+    return problems[:_MOST_NAMED] + ([f"and {in_all - _MOST_NAMED:,} more"] if in_all > _MOST_NAMED else [])
 
 
 def shortened(key: str) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, ValidationError, model_validator
 
 from quietburn.common.columns import BY_NAME, COLUMNS, PRIVATE_TEXTS, STORED_AS, UNSETTLED, Kind, logged_name
-from quietburn.common.messages import nearest, validation_problems
+from quietburn.common.messages import first_of, nearest, validation_problems
 from quietburn.common.resources import rules_dir
 from quietburn.common.sql import Scalar
 from quietburn.common.tomlfile import read_toml
@@ -382,7 +382,7 @@ def _check_constants(path: Path, mapping: Mapping) -> None:
     problems = [(key, constants.problem_of(column, value)) for key, column, value in mapping.constants]
     told = [f"{key}: {problem}" for key, problem in problems if problem is not None]
     if told:
-        raise ConfigError(f"mapping {path}: " + "; ".join(told))
+        raise ConfigError(f"mapping {path}: " + "; ".join(first_of(told, len(told))))
 
 
 def shipped_mappings() -> tuple[Mapping, ...]:

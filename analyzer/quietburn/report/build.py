@@ -86,6 +86,7 @@ def _left_out(entry: LeftOut) -> model.LeftOutReport:
 def _ledger(engine: DuckEngine) -> model.LedgerReport:
     files = engine.files
     first, last = engine.span()
+    unknown = [key for counts in files for key in _unknown_keys(counts)]
 
     def total(name: str) -> int:
         return sum(int(getattr(counts, name)) for counts in files)
@@ -109,7 +110,8 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
         conflicting_ids=engine.conflicting_ids,
         invalid_values=total("invalid_values"),
         coerced=total("coerced"),
-        unknown_keys=[key for counts in files for key in _unknown_keys(counts)][:_MOST_LISTED],
+        unknown_keys=unknown[:_MOST_LISTED],
+        unknown_keys_in_all=len(unknown),
         first_ts=iso(first),
         last_ts=iso(last),
     )

@@ -87,7 +87,8 @@ class LedgerReport(_Frozen):
     conflicting_ids: int
     invalid_values: int
     coerced: int
-    unknown_keys: list[UnknownKey]
+    unknown_keys: list[UnknownKey]  # the first 200
+    unknown_keys_in_all: int
     first_ts: str | None
     last_ts: str | None
 

@@ -205,7 +205,7 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
         yield plain(f"  Also counted: {told}", "dim")
     if ledger.unknown_keys:
         keys = ", ".join(f"{key.key} ({counted(key.lines, 'line')})" for key in ledger.unknown_keys[:6])
-        more = f" and {len(ledger.unknown_keys) - 6} more" if len(ledger.unknown_keys) > 6 else ""
+        more = f" and {ledger.unknown_keys_in_all - 6:,} more" if ledger.unknown_keys_in_all > 6 else ""
         yield plain(f"  Keys that were not read: {keys}{more}", "dim")
 
 
