@@ -88,7 +88,7 @@ def test_every_constant_that_does_not_fit_is_named(tmp_path: Path) -> None:
 
 def test_of_many_constants_that_do_not_fit_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
     words = ", ".join(f"w{number} = -1" for number in range(25))
-    with pytest.raises(ConfigError, match="w0: -1 .*and 15 more$") as refused:
+    with pytest.raises(ConfigError, match=r"w0: -1 .*and 15 more$") as refused:
         load_mapping(written(tmp_path, f'status = {{ from = "st", translate = {{ {words} }} }}'))
     assert str(refused.value).count("does not fit") == 10
 
