@@ -186,6 +186,9 @@ EDGES: dict[str, tuple[Edge, ...]] = {
     "retry-cap-exceeded": (
         # Four attempts are three retries, and three are not more than three.
         _more_than("max_retries", "four-attempts", "3", TICKET),
+        # storm: five minutes of 16 retries and 8 first attempts.
+        _at_least("min_retries", "storm", "80", TICKET),
+        _at_least("amplification", "storm", "24/8", TICKET),
     ),
     "retry-herd": (
         # six-at-once: 40 ms apart, so five of them within 160. The ledger's times count in microseconds.
