@@ -44,6 +44,9 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         _more_than("wait_ms", "worker-lost", "3000", TICKET),
         _at_least("min_minutes", "worker-lost", "11", TICKET),
         _under("least_of_before", "worker-lost", "8/20", TICKET),
+        # slower-tokens: 200 and 100 tokens a second, with prompts of 500 and 600.
+        _under("least_pace", "slower-tokens", "1/2", TICKET),
+        _at_most("longer_prompts", "slower-tokens", "6/5", TICKET),
         # Three of 18 wait in each earlier minute, one of 6 in each later one; 18 and 6 answers a minute.
         _more_than("waiting_share", "one-in-six-waits", "1/6", TICKET, ledger="quiet"),
     ),
