@@ -364,7 +364,7 @@ SHAPES = [trap for trap in LINES if trap.quarantine or trap.blank or trap.nuls o
 
 @by_name([trap for trap in SHAPES if not trap.name.startswith("time")])
 def test_a_broken_line_means_the_same_alone_in_the_middle_of_many(trap: Trap, tmp_path: Path) -> None:
-    check_alone(trap, tmp_path, before=1000, after=1000, way="as it comes")
+    check_alone(trap, tmp_path, before=100, after=100, way="as it comes")
 
 
 @cache
