@@ -74,7 +74,9 @@ def test_a_few_bad_lines_cost_nothing_but_themselves(damage: str, end: bytes, tm
      ("true", "1"), ('{"a": 1}', "[1]"), ('{"a": 1}', '{"a": "x", "b": 2}'), ("[1]", '["a"]'), ("1", "9007199254740993"),
      ("1", "1e999")],
 )  # fmt: skip
-@pytest.mark.parametrize("later", [range(LINES // 2, LINES), range(1, LINES, 2), [LINES - 1]], ids=["half", "each other", "the last"])
+@pytest.mark.parametrize(
+    "later", [range(LINES // 2, LINES), range(1, LINES, 2), [LINES - 1]], ids=["half", "each other", "the last"],
+)
 def test_a_key_that_nobody_knows_may_hold_what_it_will(first: str, then: str, later: Sequence[int], tmp_path: Path) -> None:
     values = [then if number in later else first for number in range(LINES)]
     found = both_ways([good(number, f', "zz": {value}') for number, value in enumerate(values)], b"\n", tmp_path)
