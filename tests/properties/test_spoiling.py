@@ -54,7 +54,9 @@ def judged(path: Path) -> Report:
 
 def counted(report: Report) -> Counts:
     verdicts = report.rates.verdicts
-    left_out = sum(entry.events for entry in report.left_out) + report.ledger.quarantined + report.ledger.not_a_request
+    ledger = report.ledger
+    refused = ledger.quarantined + ledger.bad_items + ledger.not_a_request + ledger.other_items
+    left_out = sum(entry.events for entry in report.left_out) + refused
     return Counts(verdicts["usable"], sum(verdicts.values()) - verdicts["usable"] + left_out)
 
 

@@ -116,7 +116,17 @@ COLUMNS: tuple[Column, ...] = (
     _flag("stream_complete", "the gateway's own judgement of the stream"),
     _text("prefix_fp", "fingerprint of the instruction prefix"),
     _flag("prefix_noisy", "whether a clock or an id was found in the prefix"),
+    _flag("unreadable", "whether a value that the verdict rests on was written and can't be read", given=False),
 )
+
+# What can speak against an answer or group it with others: an event in which one of these was written
+# and can't be read is never usable. A lost finish reason or tool call takes only something that
+# speaks for it; without a time, a duration or a status nothing is usable anyway.
+VERDICT_RESTS_ON = frozenset({
+    "request_id", "idempotency_key", "attempt", "proxy_side", "route", "path", "operation", "method", "traffic", "user_agent",
+    "error", "client_closed", "content_type", "stream", "stream_complete", "terminal_seen", "answer_chars", "started_us",
+    "deadline_ms", "read_timeout_ms",
+})  # fmt: skip
 
 # A duration under a name that tells no unit is stored as it came, with the name of its key, beside
 # the column that it belongs to; the unit is settled over whole files (units.py).

@@ -6,44 +6,45 @@ from typing import Any
 from quietburn.dialects.mapping import Events
 from quietburn.dialects.sources import Source
 from quietburn.records.exact import NumberText, Pairs, decode, has_conflict, steps_of
+from quietburn.records.reasons import LineFault
 
 Members = dict[str, Any]
 
 
-def records_of(members: Members, source: Source) -> Iterator[tuple[int | None, Members | None]]:
+def records_of(members: Members, source: Source) -> Iterator[tuple[int | None, Members | LineFault]]:
     """Yield the records of a line, each with its place in it (from 1; None where the line is the record).
 
-    A record that holds a key of the dialect twice with different values comes as None.
+    An item that is no object, or that holds a key of the dialect twice with different values, comes as its fault.
     """
     for events, marks in source.events:
         if events.path[1:].split("/", 1)[0] in members:
             marked = {key: members[key] for key in marks if key in members}
             for place, item in enumerate(_items(members, steps_of(events.path)), 1):
-                yield place, _record(item, events, marked, source)
+                yield place, LineFault.NOT_AN_OBJECT if item is None else _record(item, events, marked, source)
             return
     yield None, read_embedded(members, source.embedded)
 
 
-def _record(item: Members | Pairs, events: Events, marked: Members, source: Source) -> Members | None:
+def _record(item: Members | Pairs, events: Events, marked: Members, source: Source) -> Members | LineFault:
     members = dict(item)
     record = members | {key: _attributes(members[key]) for key in events.attributes if key in members}
     repeats = isinstance(item, Pairs) or any(isinstance(record.get(key), Pairs) for key in events.attributes)
     if repeats and any(has_conflict(part, key) for part in (item, record) for key in source.watched):
-        return None
+        return LineFault.CONFLICTING_KEY
     return read_embedded(marked | record, source.embedded)
 
 
-def _items(value: Any, steps: tuple[str, ...]) -> Iterator[Members | Pairs]:
+def _items(value: Any, steps: tuple[str, ...]) -> Iterator[Members | Pairs | None]:
+    """Yield the items at a path; None for one that is no object."""
     if not steps:
-        if isinstance(value, Pairs | dict):
-            yield value
+        yield value if isinstance(value, Pairs | dict) else None
         return
     step, rest = steps[0], steps[1:]
     if step == "*":
         for item in value if isinstance(value, list) and not isinstance(value, Pairs) else ():
             yield from _items(item, rest)
-    elif isinstance(value, Pairs | dict):
-        yield from _items(dict(value).get(step), rest)
+    elif isinstance(value, Pairs | dict) and step in dict(value):
+        yield from _items(dict(value)[step], rest)
 
 
 def _attributes(value: Any) -> Any:

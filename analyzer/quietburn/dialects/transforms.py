@@ -1,8 +1,8 @@
 """The named transforms of mapping files: what a value means beyond its unit and its translation.
 
 Each takes what JSON gave (numbers as NumberText) and returns a text, a number, a flag or None. A value
-that a transform can't read is returned as it is, so that the checks of its column refuse it and count
-it. No call raises: see `Transform.__call__`.
+that a transform can't read is returned as it is, or becomes an object, so that the checks of its column
+refuse it and count it. No call raises: see `Transform.__call__`.
 """
 
 import re
@@ -38,6 +38,8 @@ class Transform:
         result too large to compute is a number out of every column's range; any other failure yields
         an object, which no column takes.
         """
+        if any(isinstance(value, str) and value and not value.strip(_CONTROLS) for value in values):
+            return _UNREADABLE
         try:
             return self.function(*values)
         except ArithmeticError:
@@ -52,6 +54,7 @@ _UNREADABLE: dict[str, Any] = {}
 # nginx writes a comma before the next server and a spaced colon after a redirect.
 _SEPARATOR = re.compile(r",|(?<=\s):(?=\s)")
 _NOTHING = ("", "-")
+_CONTROLS = "".join(map(chr, (*range(32), 127)))  # of these alone no text is made
 
 
 def _items(value: Any) -> list[Any]:
@@ -152,8 +155,8 @@ def seconds_to_first_byte(response_times: Any, header_times: Any) -> Any:
 _REDACTED = "redacted-by-litellm"  # what LiteLLM writes over contents: its length tells nothing
 
 
-def _content_chars(content: Any) -> int | None:
-    """Return the length of a message's content: a text, or a list of parts that hold texts."""
+def _content_chars(content: Any) -> Any:
+    """Return the length of a message's content: a text, or a list of parts that hold texts; an object for anything else."""
     if content is None:
         return 0
     if isinstance(content, str):
@@ -162,7 +165,7 @@ def _content_chars(content: Any) -> int | None:
         parts = [dict(part) for part in content if isinstance(part, Pairs | dict)]
         texts = [part.get("text", part.get("content")) for part in parts if part.get("type", "text") in _READABLE]
         return sum(len(text) for text in texts if isinstance(text, str))
-    return None
+    return _UNREADABLE
 
 
 _READABLE = ("text", "output_text", "refusal")
@@ -170,33 +173,37 @@ _READABLE = ("text", "output_text", "refusal")
 
 def choices_chars(choices: Any) -> Any:
     """Return how many characters of the first choice the caller can read; reasoning is none of them."""
-    if not isinstance(choices, list) or isinstance(choices, Pairs) or not choices or not isinstance(choices[0], Pairs | dict):
+    if choices is None or choices == []:
         return None
+    if not isinstance(choices, list) or isinstance(choices, Pairs) or not isinstance(choices[0], Pairs | dict):
+        return _UNREADABLE
     choice = dict(choices[0])
     message = choice.get("message", choice.get("delta"))
     if isinstance(message, Pairs | dict):
         chars = _content_chars(dict(message).get("content"))
     else:
-        chars = _content_chars(choice["text"]) if isinstance(choice.get("text"), str) else None
-    return None if chars is None else _number(chars)
+        chars = _content_chars(choice["text"]) if "text" in choice else None
+    return chars if chars is None or chars == _UNREADABLE else _number(chars)
 
 
 def messages_chars(messages: Any) -> Any:
     """Return how many characters of GenAI output messages the caller can read."""
     found = decode(messages) if isinstance(messages, str) else messages
-    if not isinstance(found, list) or isinstance(found, Pairs) or not found or not isinstance(found[0], Pairs | dict):
-        return None
+    if found is None or found == [] or (isinstance(messages, str) and not isinstance(found, list)):
+        return None  # contents may be left out or written over
+    if not isinstance(found, list) or isinstance(found, Pairs) or not isinstance(found[0], Pairs | dict):
+        return _UNREADABLE
     message = dict(found[0])
     body = message.get("parts", message.get("content"))
     if body is None:
         return None
     chars = _content_chars(body)
-    return None if chars is None else _number(chars)
+    return chars if chars is None or chars == _UNREADABLE else _number(chars)
 
 
 def text_chars(text: Any) -> Any:
     """Return the length of a text."""
-    return _number(len(text)) if isinstance(text, str) and not isinstance(text, NumberText) else None
+    return _number(len(text)) if isinstance(text, str) and not isinstance(text, NumberText) else _UNREADABLE
 
 
 def system_text(messages: Any) -> Any:
@@ -215,6 +222,8 @@ PROBE_TAGS = ("litellm-internal-health-check",)
 
 def probe_of_tags(tags: Any) -> Any:
     """Return `probe` where a tag says that nobody asked."""
+    if not all(isinstance(tag, str) for tag in _items(tags)):
+        return _UNREADABLE
     return "probe" if any(tag in PROBE_TAGS for tag in _items(tags) if isinstance(tag, str)) else None
 
 
@@ -223,18 +232,22 @@ _CALLER_LEFT = frozenset({"DC", "DR"})
 _BROKEN = frozenset({"DC", "DR", "UC", "UR", "UT", "SI", "UMSDR", "LR", "DPE", "UPE", "DT", "OM"})
 
 
-def _flags(value: Any) -> frozenset[str]:
-    return frozenset(flag for flag in _told(_items(value)) if isinstance(flag, str))
+def _flags(value: Any) -> frozenset[str] | None:
+    """Return the flags, none for `-`; None for what is no text of flags or list of them."""
+    flags = _items(value)
+    return frozenset(_told(flags)) if flags and all(isinstance(flag, str) for flag in flags) else None
 
 
 def flags_caller_left(flags: Any) -> Any:
     """Return whether Envoy's response flags say that the caller left first."""
-    return bool(_flags(flags) & _CALLER_LEFT)
+    told = _flags(flags)
+    return _UNREADABLE if told is None else bool(told & _CALLER_LEFT)
 
 
 def flags_complete(flags: Any) -> Any:
     """Return whether an answer ended as it should, by Envoy's response flags."""
-    return not _flags(flags) & _BROKEN
+    told = _flags(flags)
+    return _UNREADABLE if told is None else not told & _BROKEN
 
 
 def caller_broke_off(completion: Any) -> Any:
@@ -243,7 +256,7 @@ def caller_broke_off(completion: Any) -> Any:
     `OK` says nothing of the answer: it stands behind those that the backend broke off too.
     """
     if not isinstance(completion, str):
-        return None
+        return completion
     return False if completion == "OK" else (True if completion in _NOTHING else completion)
 
 
@@ -259,7 +272,9 @@ def all_bytes_sent(sent: Any, announced: Any) -> Any:
 
 def side_of_cluster(value: Any) -> Any:
     """Return which end of the call an Istio proxy logged: outbound (the caller's) or inbound (the callee's)."""
-    name = str(value).strip().lower()
+    if not isinstance(value, str):
+        return value
+    name = value.strip().lower()
     if name.startswith("inbound"):
         return "inbound"
     return "outbound" if name.startswith(("outbound", "passthroughcluster")) else None
@@ -267,8 +282,10 @@ def side_of_cluster(value: Any) -> Any:
 
 def is_event_stream(content_type: Any) -> Any:
     """Return whether a content type is that of a stream of events."""
-    if not isinstance(content_type, str) or content_type in _NOTHING:
+    if content_type is None or content_type in _NOTHING:
         return None
+    if not isinstance(content_type, str):
+        return _UNREADABLE
     return content_type.split(";")[0].strip().lower() == "text/event-stream"
 
 
@@ -296,22 +313,24 @@ def _request_line(value: Any) -> list[str]:
 
 def request_method(line: Any) -> Any:
     """Return the method of a request line (`POST /v1/messages HTTP/1.1`)."""
-    return next(iter(_request_line(line)), None)
+    return next(iter(_request_line(line)), None) if isinstance(line, str) else line
 
 
 def request_path(line: Any) -> Any:
     """Return the path of a request line."""
-    return next(iter(_request_line(line)[1:]), None)
+    return next(iter(_request_line(line)[1:]), None) if isinstance(line, str) else line
 
 
 def unless_same(value: Any, other: Any) -> Any:
     """Return an id unless it is the session's, which would make one request of a conversation."""
-    return None if value == other else value
+    return None if value == other else value if other is None or isinstance(other, str) else _UNREADABLE
 
 
 def joined(first: Any, second: Any) -> Any:
     """Return two ids as one; nothing where either is missing."""
-    return f"{first}/{second}" if isinstance(first, str) and isinstance(second, str) else None
+    if first is None or second is None:
+        return None
+    return f"{first}/{second}" if isinstance(first, str) and isinstance(second, str) else _UNREADABLE
 
 
 def span_status(http_status: Any, error: Any, code: Any) -> Any:
@@ -320,6 +339,8 @@ def span_status(http_status: Any, error: Any, code: Any) -> Any:
         return http_status
     if isinstance(error, str) and not _means_none(error):
         return error if re.fullmatch(r"[1-5][0-9]{2}", error) else None
+    if not all(value is None or isinstance(value, str) for value in (error, code)):
+        return _UNREADABLE
     return None if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else _number(200)
 
 
@@ -356,7 +377,7 @@ def ms_of_unit(value: Any, unit: Any) -> Any:
 
 def span_error(error: Any, code: Any) -> Any:
     """Return what a span says went wrong; `unspecified` where it says only that something did."""
-    if isinstance(error, str) and not _means_none(error):
+    if not _means_none(error):
         return error
     return "unspecified" if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else None
 

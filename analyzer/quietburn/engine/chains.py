@@ -9,6 +9,7 @@ import duckdb
 from quietburn.engine.attempts import microseconds, timing
 from quietburn.engine.clocks import EVIDENCE, Clocks
 from quietburn.engine.verdict_columns import DECIDING_FIRST, attempt_verdict, rank_of
+from quietburn.traffic.repeats import LOST_IDS
 
 CANDIDATES = "candidates"  # temporary: attempts that may be of a request that has several
 SEVERAL = "several"  # temporary: what these take over from their request
@@ -22,7 +23,7 @@ _HOUR_US = 3_600_000_000
 _TOLD = (
     "row_id, request_key, file_id, line, item, attempt, started_us, ts_us, start_known, end_known, own_deadline_ms, deadline_ms, "
     "latency_ms, retry_after_s, writer, backend, status, in_request, is_2xx, complete, non_empty, decision, reason, caller_left, "
-    "outcome_known, answer_chars, tool_calls, completion_tokens, stream, ttft_ms"
+    "outcome_known, answer_chars, tool_calls, completion_tokens, stream, ttft_ms, unreadable"
 )
 # Nobody knows whether an end of another writer's clock came in time where the clocks' difference is known no better.
 _SURELY_TIMED = "request_start_known AND (nth = 1 OR clock_error_us = 0 OR abs(request_deadline_us - ts_us) > clock_error_us)"
@@ -43,7 +44,8 @@ def chain_attempts(connection: duckdb.DuckDBPyConnection, clocks: Clocks) -> Non
 
     Attempts of one id are one request while each starts within an hour of the end of those before.
     Their numbers order them where each has its own: times may be of several clocks. A request's
-    start and deadline are given in the time of each attempt's own writer.
+    start and deadline are given in the time of each attempt's own writer. Where a line of the id was
+    refused for its time, nobody knows when the first attempt began.
     """
     request = "PARTITION BY call, session"
     connection.execute(f"""
@@ -88,7 +90,7 @@ def chain_attempts(connection: duckdb.DuckDBPyConnection, clocks: Clocks) -> Non
         asked AS (
             SELECT c.* EXCLUDE (request_key), n.session, n.nth, n.of_request, n.request_has_2xx, n.clock_error_us,
                 c.request_key || '#' || CAST(n.session AS VARCHAR) AS request_key,
-                COALESCE(n.request_start_known, FALSE) AS request_start_known,
+                COALESCE(n.request_start_known, FALSE) AND c.request_key NOT IN (SELECT id FROM {LOST_IDS}) AS request_start_known,
                 COALESCE(n.first_started_us + n.ahead_us, n.started_us) AS request_started_us,
                 COALESCE(n.first_started_us + n.ahead_us, n.started_us)
                     + {microseconds('n.request_deadline_ms')} AS request_deadline_us,

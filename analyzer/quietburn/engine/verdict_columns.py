@@ -14,6 +14,10 @@ FALSE_SUCCESSES = ("late", "truncated", "empty")
 DECIDING_FIRST = "rank, CASE WHEN rank < 5 THEN ts_us END, CASE WHEN rank < 5 THEN nth ELSE -nth END"
 
 
+# Of a 2xx without error that no criterion speaks against. What was written and can't be read might.
+_USABLE = "on_time AND unreadable IS NOT TRUE"
+
+
 def not_missed(criteria: Collection[str]) -> str:
     """Return the predicate that no criterion is known to be missed."""
     return " AND ".join(f"{name} IS DISTINCT FROM FALSE" for name in CRITERIA if name in criteria) or "TRUE"
@@ -33,9 +37,9 @@ def answered_verdict(criteria: Collection[str]) -> str:
     """Return the CASE that says what a 2xx attempt is by some criteria: usable, unknown, or what it misses.
 
     Only on time must be known to be met: an answer that comes too late is none, whereas what no log
-    tells of an answer's end or text is no reason to doubt it.
+    tells of an answer's end or text is no reason to doubt it. What it tells and nobody can read is.
     """
-    usable = "COALESCE(on_time, FALSE)" if "on_time" in criteria else "FALSE"
+    usable = f"COALESCE({_USABLE}, FALSE)" if "on_time" in criteria else "FALSE"
     right = f"CASE WHEN {usable} THEN 'usable' ELSE 'unknown' END"
     return f"CASE WHEN {not_missed(criteria)} THEN {right} ELSE {missed_by(criteria)} END"
 
@@ -53,7 +57,7 @@ def attempt_verdict() -> str:
     """Return the CASE of the verdict that an attempt would give its request; the table of verdicts, in its order."""
     # The usual verdict goes first and asks each criterion once.
     return f"""CASE WHEN NOT in_request THEN NULL
-        WHEN is_2xx AND {not_missed(CRITERIA)} THEN CASE WHEN on_time THEN 'usable' ELSE 'unknown' END
+        WHEN is_2xx AND {not_missed(CRITERIA)} THEN CASE WHEN {_USABLE} THEN 'usable' ELSE 'unknown' END
         WHEN caller_left AND NOT gave_up AND NOT (is_2xx AND COALESCE(complete, FALSE)) THEN {_LEFT}
         WHEN is_2xx THEN {missed_by(CRITERIA)}
         WHEN COALESCE(decision = 'reject', FALSE) OR COALESCE(status = 429, FALSE)

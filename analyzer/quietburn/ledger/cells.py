@@ -15,10 +15,11 @@ from quietburn.dialects.rawcolumns import ITEM, LENGTH, LINE_CHECK, OFFSET, RawK
 from quietburn.dialects.sources import Source
 from quietburn.dialects.transforms import TRANSFORMS
 from quietburn.ledger.fingerprint import analyze_prefix
-from quietburn.ledger.parse import FLAG, NULL, NUMBER, OTHER, STRING, Flags, Tokens, kinds_of
+from quietburn.ledger.parse import FLAG, NULL, NUMBER, OTHER, STRING, Bytes, Flags, Tokens, kinds_of
 from quietburn.records.exact import NumberText, decode, token
 from quietburn.records.records import Integers, Records
 
+_CONTROLS = r'^"(\\u00[01][0-9a-fA-F]|\\u007[fF]|\\[bfnrt])+"$'
 _NUMERIC = frozenset({Kind.COUNT, Kind.DURATION, Kind.NUMBER, Kind.PERCENT, Kind.FLAG})
 
 
@@ -79,6 +80,7 @@ class _Cells:
         kinds = self._kinds.get(key)
         if kinds is None:
             return
+        kinds = self._without_controls(key, kinds)
         written = {kind for kind in (STRING, NUMBER, FLAG, OTHER, NULL) if (kinds == kind).any()}
         for kind in written & {STRING, NUMBER, FLAG}:
             column = self._column(key, None if len(written) == 1 else kinds == kind)
@@ -91,6 +93,15 @@ class _Cells:
             others |= pc.is_in(self._column(key), _NOT_FINITE).to_numpy(zero_copy_only=False)
         if others.any():
             yield RawKind.OTHER, pa.array(others, mask=~others)
+
+    def _without_controls(self, key: str, kinds: Bytes) -> Bytes:
+        """Return kinds in which a text of nothing but control characters is no text."""
+        texts = kinds == STRING
+        tokens = self._column(key) if texts.any() else None
+        if tokens is None or not pc.starts_with(tokens, '"\\').true_count:  # it spares nearly every block the expression
+            return kinds
+        controls = pc.match_substring_regex(tokens, _CONTROLS).fill_null(False)  # noqa: FBT003 - a value
+        return np.where(texts & controls.to_numpy(zero_copy_only=False), np.uint8(OTHER), kinds)
 
     def _private(self, name: str, keys: tuple[str, ...]) -> dict[str, pa.Array]:
         """Return the columns made from the first of some texts that is not null; each distinct one is looked at once."""
@@ -176,6 +187,7 @@ def _made_of_texts(name: str, texts: list[str | None]) -> Iterator[tuple[str, pa
         yield "prefix_fp", pa.array([fingerprint for fingerprint, _ in seen], pa.string())
         yield "prefix_noisy", pa.array([noisy for _, noisy in seen], pa.bool_())
     elif name == ANSWER_TEXT:
+        yield "answer_unreadable", pa.array([text is None or None for text in texts], pa.bool_())
         yield "answer_chars", pa.array([None if text is None else float(len(text)) for text in texts], pa.float64())
 
 

@@ -7,7 +7,7 @@ checks, so that nothing turns NULL uncounted.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from quietburn.common.columns import BY_NAME, SETTLED_AS, UNSETTLED, Kind
+from quietburn.common.columns import BY_NAME, SETTLED_AS, UNSETTLED, VERDICT_RESTS_ON, Kind
 from quietburn.common.sql import any_of, literal, quote
 from quietburn.dialects.mapping import Alternative, Mapping, scale
 from quietburn.dialects.rawcolumns import ITEM, LINE_CHECK, RawColumns, RawKind
@@ -24,6 +24,8 @@ from quietburn.ledger.fields import (
 )
 from quietburn.ledger.times import TimeUnit, time_checks, time_us
 from quietburn.records.reasons import FieldFault, LineFault
+
+_OTHER_TYPE = frozenset({FieldFault.NOT_A_NUMBER, FieldFault.NOT_A_FLAG, FieldFault.NOT_TEXT, FieldFault.NOT_A_TIME})
 
 
 @dataclass
@@ -45,10 +47,22 @@ class Conversion:
     naive_times: list[str] = field(default_factory=list)
     time_units: dict[TimeUnit, str] = field(default_factory=dict)
     invented: str = "FALSE"  # the line's attempt failed and reports 0 ms: what it says of its work is made up
+    request_id: str = "CAST(NULL AS VARCHAR)"
 
-    def select_from(self, source: str) -> str:
-        """Return the statement over a staged raw table or subquery."""
-        return f"SELECT {self.outer} FROM (SELECT {self.inner} FROM {source})"
+    def select_from(self, source: str, *, faulty: bool) -> str:
+        """Return the statement over a staged raw table or subquery; `faulty` that some of its values can't be read.
+
+        Then it has the column `unreadable` besides `columns`, last.
+        """
+        told = f", CASE WHEN {self._unreadable} THEN TRUE END AS unreadable" if faulty else ""
+        return f"SELECT {self.outer}{', unreadable' if faulty else ''} FROM (SELECT {self.inner}{told} FROM {source})"
+
+    @property
+    def _unreadable(self) -> str:
+        """Return the predicate: a value that the verdict rests on was written as something that it can't be."""
+        return any_of(
+            predicate for name, code, predicate in self.field_faults if name in VERDICT_RESTS_ON and code in _OTHER_TYPE
+        )
 
 
 def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conversion:
@@ -69,7 +83,9 @@ def build(mapping: Mapping, raw_columns: list[str], *, zone: str | None) -> Conv
             values["traffic_source"] = _traffic_source(ways, keys, zone)
         if name in SETTLED_AS and value is not None:
             values[UNSETTLED[SETTLED_AS[name]][1]] = _key_of(name, ways, keys, zone)
-    _add_private(values, keys)
+    _add_private(values, keys, result)
+    if "request_id" in values:
+        result.request_id = values["request_id"].sql
     if mapping.has_time:
         checks = time_checks(mapping, keys, zone)
         result.line_faults += checks.faults
@@ -169,8 +185,11 @@ def _convert(name: str, kind: Kind, way: Alternative, key: str, keys: RawColumns
     return numeric_value(name, kind, key, keys, present, scale(name, way))
 
 
-def _add_private(values: dict[str, Value], keys: RawColumns) -> None:
+def _add_private(values: dict[str, Value], keys: RawColumns, result: Conversion) -> None:
     """Add what was made from a raw text, behind what the ledger says itself."""
+    unreadable = keys.column(RawKind.PRIVATE, "answer_unreadable")
+    if unreadable:
+        result.field_faults.append(("answer_chars", FieldFault.NOT_TEXT, f"{unreadable} IS NOT NULL"))
     for name in ("prefix_fp", "prefix_noisy", "answer_chars"):
         made = keys.column(RawKind.PRIVATE, name)
         if made:

@@ -29,6 +29,7 @@ class FileCounts:
     blank: int = 0
     packed: int = 0  # events beyond the first of their line, in dialects that put several into one
     bad_items: int = 0  # events refused within lines that were used
+    other_items: int = 0  # items that are no requests, in dialects that put several into one line
     duplicates: int = 0
     reshipped: int = 0  # of these: lines that differ in keys that no column is made of
     same_call: int = 0  # used lines of a callee's proxy whose call the caller's proxy logged: in no rate

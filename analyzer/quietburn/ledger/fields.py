@@ -31,12 +31,15 @@ def is_written_as_text(key: str, keys: RawColumns) -> str:
 
 
 def translated_value(name: str, table: dict[str, Scalar], key: str, keys: RawColumns) -> Value:
-    """Return what a table of translations makes of a text; other texts are as if absent."""
+    """Return what a table of translations makes of a text; other texts are as if absent, an object or a list is refused."""
     text = keys.path(key) if name in ("route", "path") else keys.text(key)
     cases = " ".join(f"WHEN {literal(given)} THEN {literal(value)}" for given, value in table.items())
     listed = ", ".join(literal(given) for given in table)
     present = f"COALESCE({text} IN ({listed}), FALSE)"
-    return Value(f"CASE {text} {cases} END", present, is_null_if_absent=True)
+    sql, other = f"CASE {text} {cases} END", keys.column(RawKind.OTHER, key)
+    if not other:
+        return Value(sql, present, is_null_if_absent=True)
+    return Value(sql, f"({present} OR {other} IS NOT NULL)", [(FieldFault.NOT_TEXT, f"{other} IS NOT NULL")])
 
 
 def text_value(name: str, key: str, keys: RawColumns, present: str) -> Value:

@@ -176,6 +176,8 @@ class Inserter:
                 earlier.append(fits)
                 taken += self._insert_dialect(mapping, table, mine)
             self.counts.not_a_request += table.num_rows - taken
+            if ITEM in table.column_names:
+                self.counts.other_items += table.num_rows - taken
         finally:
             self.connection.unregister("raw_lines")
 
@@ -206,7 +208,8 @@ class Inserter:
             self._refuse(made, source)
         if invalid:
             counts.invalid_values += self._note_invalid(made, source, refused)
-        self._keep(mapping, made, f"(SELECT * FROM {source} WHERE NOT ({refused}))" if bad else source)
+        kept = f"(SELECT * FROM {source} WHERE NOT ({refused}))" if bad else source
+        self._keep(mapping, made, kept, faulty=bool(invalid))
         counts.events += of_dialect - bad
         return of_dialect
 
@@ -214,23 +217,25 @@ class Inserter:
         (row,) = self.connection.execute(sql).fetchall()
         return tuple(int(value or 0) for value in row)
 
-    def _keep(self, mapping: Mapping, made: Conversion, source: str) -> None:
-        for name in made.columns:
+    def _keep(self, mapping: Mapping, made: Conversion, source: str, *, faulty: bool) -> None:
+        columns = [*made.columns, *(["unreadable"] if faulty else [])]
+        for name in columns:
             if name in BY_NAME and name not in self._columns:
                 self.connection.execute(f"ALTER TABLE {EVENTS_TABLE} ADD COLUMN {name} {BY_NAME[name].sql_type}")
                 self._columns.add(name)
-        listed = ", ".join(quote(name) for name in made.columns)
+        listed = ", ".join(quote(name) for name in columns)
         self.connection.execute(
             f"INSERT INTO {EVENTS_TABLE} (file_id, dialect, {listed}) "
-            f"SELECT {self.counts.file_id}, {literal(mapping.dialect.name)}, * FROM ({made.select_from(source)})"
+            f"SELECT {self.counts.file_id}, {literal(mapping.dialect.name)}, * FROM ({made.select_from(source, faulty=faulty)})"
         )
 
     def _refuse(self, made: Conversion, source: str) -> None:
         cases = " ".join(f"WHEN {predicate} THEN {literal(code)}" for code, predicate in made.line_faults)
         item = ITEM if ITEM in made.columns else "NULL"
         self.connection.execute(
-            f"INSERT INTO {QUARANTINE_TABLE} SELECT {self.counts.file_id}, line, {OFFSET}, {LENGTH}, code, item "
-            f"FROM (SELECT line, {OFFSET}, {LENGTH}, CASE {cases} END AS code, {item} AS item FROM {source}) "
+            f"INSERT INTO {QUARANTINE_TABLE} SELECT {self.counts.file_id}, line, {OFFSET}, {LENGTH}, code, item, request_id "
+            f"FROM (SELECT line, {OFFSET}, {LENGTH}, CASE {cases} END AS code, {item} AS item, {made.request_id} AS request_id "
+            f"FROM {source}) "
             "WHERE code IS NOT NULL"
         )
 
@@ -259,6 +264,7 @@ class Inserter:
             "length": [fault.length for fault in faults],
             "code": [str(fault.code) for fault in faults],
             "item": pa.array([fault.item for fault in faults], pa.int64()),
+            "request_id": pa.nulls(len(faults), pa.string()),
         })
         self.connection.register("refused_lines", table)
         self.connection.execute(f"INSERT INTO {QUARANTINE_TABLE} SELECT * FROM refused_lines")

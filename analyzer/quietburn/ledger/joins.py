@@ -24,7 +24,8 @@ class Joins:
         try:
             here = f"WHERE file_id = {counts.file_id}"
             ((quarantined,),) = connection.execute(
-                f"INSERT INTO {quarantine} SELECT q.file_id, j.line, j.byte_offset, j.length, q.code, NULL FROM joined_lines j "
+                f"INSERT INTO {quarantine} SELECT q.file_id, j.line, j.byte_offset, j.length, q.code, NULL, NULL "
+                "FROM joined_lines j "
                 f"JOIN (SELECT DISTINCT ON (line) * FROM {quarantine} {here} "
                 f"AND line NOT IN (SELECT line FROM {events} {here})) q ON q.line = j.first_line"
             ).fetchall()

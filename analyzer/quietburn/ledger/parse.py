@@ -205,8 +205,8 @@ class _Parsing:
             self._refuse(row, parsed.code)
             return
         for place, members in records_of(parsed, self._source):
-            if members is None:
-                self._refuse(row, LineFault.CONFLICTING_KEY, place)
+            if isinstance(members, LineFault):
+                self._refuse(row, members, place)
                 continue
             event = _Event(row, place or 0, members)
             self._events.append(event)

@@ -17,9 +17,10 @@ MOST_FILES = 1_000_000  # a higher id was not given by us
 
 _OF_A_RUN = {
     EVENTS_TABLE: {"file_id": "INTEGER", "line": "BIGINT", "dialect": "VARCHAR", "line_check": "BIGINT", "item": "BIGINT"},
-    # Refused lines; where `item` is given, one item of a line that was used.
+    # Refused lines; where `item` is given, one item of a line that was used. `request_id` is that of an event without a time.
     QUARANTINE_TABLE: {
         "file_id": "INTEGER", "line": "BIGINT", "byte_offset": "BIGINT", "length": "BIGINT", "code": "VARCHAR", "item": "BIGINT",
+        "request_id": "VARCHAR",
     },
     INVALID_TABLE: {"file_id": "INTEGER", "line": "BIGINT", "field": "VARCHAR", "code": "VARCHAR"},
     FILES_TABLE: {
@@ -29,9 +30,9 @@ _OF_A_RUN = {
     },
 }
 _OF_A_STORE = {**_OF_A_RUN, MARK_TABLE: {"version": "INTEGER"}}
-# An event has the columns that its ledgers brought; older stores lack `item`.
+# An event has the columns that its ledgers brought; older stores lack `item`, and the ids of refused events.
 _MAY_COME_LATER = {
-    QUARANTINE_TABLE: {"item": "BIGINT"},
+    QUARANTINE_TABLE: {"item": "BIGINT", "request_id": "VARCHAR"},
     EVENTS_TABLE: {"item": "BIGINT"} | {column.name: column.sql_type for column in BY_NAME.values()},
 }
 _CODES = {QUARANTINE_TABLE: LineFault, INVALID_TABLE: FieldFault}
@@ -44,6 +45,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({listed})")
     for name in (EVENTS_TABLE, QUARANTINE_TABLE):  # of older stores
         connection.execute(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS item BIGINT")
+    connection.execute(f"ALTER TABLE {QUARANTINE_TABLE} ADD COLUMN IF NOT EXISTS request_id VARCHAR")
 
 
 def refuse_foreign(connection: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -103,6 +103,7 @@ def _ledger(engine: DuckEngine) -> model.LedgerReport:
         blank=total("blank"),
         duplicates=total("duplicates"),
         bad_items=total("bad_items"),
+        other_items=total("other_items"),
         reshipped=total("reshipped"),
         reshipped_keys=engine.reshipped_keys,
         same_call=total("same_call"),
@@ -144,6 +145,7 @@ def _file(counts: FileCounts) -> model.FileReport:
         blank=counts.blank,
         duplicates=counts.duplicates,
         bad_items=counts.bad_items,
+        other_items=counts.other_items,
     )
 
 

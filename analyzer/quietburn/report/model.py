@@ -25,7 +25,8 @@ class UnknownKey(_Frozen):
 class FileReport(_Frozen):
     """What became of one file's lines; `events` is more than `used` where a line holds several.
 
-    `bad_items` are events refused within used lines: no line is refused for them.
+    `bad_items` are events refused within used lines: no line is refused for them. `other_items` are
+    items that are no requests, where a line holds several.
     """
 
     path: str
@@ -40,6 +41,7 @@ class FileReport(_Frozen):
     blank: int
     duplicates: int
     bad_items: int
+    other_items: int
 
 
 class SameTrafficReport(_Frozen):
@@ -80,6 +82,7 @@ class LedgerReport(_Frozen):
     blank: int
     duplicates: int
     bad_items: int
+    other_items: int
     reshipped: int
     reshipped_keys: dict[str, int]
     same_call: int

@@ -196,7 +196,8 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
     no_request = f"not a request ({texts:,} of them text that is no JSON)" if texts else "not a request"
     also = {
         no_request: ledger.not_a_request, _duplicates(ledger): ledger.duplicates, "blank": ledger.blank,
-        "items refused within used lines": ledger.bad_items, "other ends of calls that count already": ledger.same_call,
+        "items refused within used lines": ledger.bad_items, "items that are no requests": ledger.other_items,
+        "other ends of calls that count already": ledger.same_call,
         "values that became unknown": ledger.invalid_values, "numbers given as text": ledger.coerced,
         "ids that came again with other content": ledger.conflicting_ids,
     }

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 import duckdb
 
 from quietburn.ledger.units import GivenUnits, Settled, select_settled, settle_units, settled_columns
-from quietburn.traffic.repeats import COUNTED_LINES, REPEATS, Repeated, find_repeated_ids, find_repeats, lines_of
+from quietburn.traffic.repeats import (
+    COUNTED_LINES,
+    REPEATS,
+    Repeated,
+    find_lost_attempts,
+    find_repeated_ids,
+    find_repeats,
+    lines_of,
+)
 from quietburn.traffic.retries import find_retries, with_ids_of_requests
 from quietburn.traffic.samecall import SAME_CALL, find_same_calls
 from quietburn.traffic.vantage import INNER, Log, SameTraffic, filled, find_same_traffic
@@ -37,9 +45,11 @@ def count_lines(
     the log of each file and dialect; `sdk_counting` are dialects whose attempts the callers' SDKs count;
     `join` that what a judged log lacks is taken from the other log of the same traffic.
     """
+    file_ids = None if file_ids is None else list(file_ids)
     lines = lines_of(file_ids)
     find_repeated_ids(connection, columns, lines)
     repeats = find_repeats(connection, columns, lines)
+    find_lost_attempts(connection, columns, lines, file_ids)
     once = _without(lines, REPEATS) if repeats else lines
     same_call = find_same_calls(connection, columns, once)
     once = _without(once, SAME_CALL) if same_call else once

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from quietburn.common.sql import any_of, count_where
-from quietburn.ledger.tables import EVENTS_TABLE
+from quietburn.ledger.tables import EVENTS_TABLE, QUARANTINE_TABLE
 
 COUNTED_LINES = "counted_lines"  # a view: what is left of the lines of a run, durations in known units
 REPEATS = "repeats"  # temporary: lines that stand twice, whether each was shipped again, and the line that counts
+LOST_IDS = "ids_of_lost_attempts"  # temporary: ids of requests of which a line was refused, since its time can't be read
 REPEATED_IDS = "lines_of_repeated_ids"  # temporary: row_id of lines whose id, or else whose key, stands in several lines
 
 
@@ -52,6 +53,26 @@ def find_repeated_ids(connection: duckdb.DuckDBPyConnection, columns: frozenset[
             f"WHERE {where} AND hash({column}) IN (SELECT id FROM repeated_hashes)"
         )
         connection.unregister("repeated_hashes")
+
+
+def find_lost_attempts(
+    connection: duckdb.DuckDBPyConnection, columns: frozenset[str], lines: str, file_ids: Iterable[int] | None
+) -> None:
+    """Note the requests of which a line was refused for its time: what is left of them may not be all.
+
+    Adds their lines to those of repeated ids, so that requests are put together of them. Needs
+    `find_repeated_ids`.
+    """
+    listed = "TRUE" if file_ids is None else f"file_id IN ({', '.join(str(number) for number in file_ids) or 'NULL'})"
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {LOST_IDS} AS SELECT DISTINCT request_id AS id FROM {QUARANTINE_TABLE} "
+        f"WHERE request_id IS NOT NULL AND {listed}"
+    )
+    if "request_id" in columns and connection.execute(f"SELECT 1 FROM {LOST_IDS} LIMIT 1").fetchall():
+        connection.execute(
+            f"INSERT INTO {REPEATED_IDS} SELECT row_id FROM {lines} WHERE request_id IN (SELECT id FROM {LOST_IDS}) "
+            f"AND row_id NOT IN (SELECT row_id FROM {REPEATED_IDS})"
+        )
 
 
 _SORTED_AT_ONCE = 8_000_000
@@ -95,6 +116,9 @@ def find_repeats(connection: duckdb.DuckDBPyConnection, columns: frozenset[str],
         connection.execute(
             f"INSERT INTO maybe_alike SELECT row_id FROM {lines} WHERE {without}ts_us % 1000000 <> 0 AND ts_us IN ({times})"
         )
+    if "unreadable" in columns:  # an id that can't be read may be another's
+        unread = f"SELECT row_id FROM {lines} WHERE unreadable"
+        connection.execute(f"DELETE FROM maybe_alike WHERE row_id IN ({unread})")
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE alike AS SELECT row_id FROM (SELECT row_id, count(*) OVER (PARTITION BY {narrow}) AS n "
         f"FROM {lines} WHERE row_id IN (SELECT row_id FROM maybe_alike)) WHERE n > 1"
