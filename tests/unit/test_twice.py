@@ -1,5 +1,6 @@
 """The same event in several lines: copies, and lines that a collector shipped again."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,12 @@ def test_a_repeated_line_of_another_file_is_shipped_again_too(tmp_path: Path) ->
     (folder / "b.jsonl").write_bytes(jsonl([ANSWERED | {"collector": "b"}]))
     report = analyze([str(folder)])
     assert (report.rates.attempts, report.ledger.duplicates, report.ledger.reshipped_keys) == (1, 1, {"collector": 1})
+
+
+def test_the_keys_that_differ_are_named_of_a_compressed_ledger_too(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl.gz"
+    path.write_bytes(gzip.compress(jsonl([ANSWERED | {"ingest": "a"}, ANSWERED | {"ingest": "b"}])))
+    assert analyze([str(path)]).ledger.reshipped_keys == {"ingest": 1}
 
 
 def envoy_line(number: int, side: str, **others: Any) -> dict[str, Any]:

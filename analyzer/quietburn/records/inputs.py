@@ -256,6 +256,16 @@ class _Bounded(io.RawIOBase):
             )
         return data
 
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the base takes any buffer; only memoryviews come
+        """Fill a buffer, as a buffered reader of lines asks; return how much was there."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
     def close(self) -> None:
         """Close the stream below."""
         self._stream.close()

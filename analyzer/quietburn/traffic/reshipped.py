@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import duckdb
 
@@ -74,6 +74,7 @@ def _records(ledgers: Mapping[int, LedgerFile], places: Iterable[Place]) -> dict
 
 def _lines(stream: BinaryIO, numbers: set[int]) -> dict[int, bytes]:
     """Return some physical lines of a stream by number, the first being 1."""
-    buffered = stream if isinstance(stream, io.BufferedIOBase) else io.BufferedReader(stream)  # type: ignore[type-var]
+    # A decompressed stream is raw: it reads, but knows no lines.
+    buffered = stream if isinstance(stream, io.BufferedIOBase) else io.BufferedReader(cast(io.RawIOBase, stream))
     reached = enumerate(islice(buffered, max(numbers)), start=1)
     return {number: line for number, line in reached if number in numbers}
