@@ -36,7 +36,8 @@ _BY_CHANCE = 0.5
 # What one log may know of a call and the other not; status, error and times are each log's own.
 _FILLED = (
     "traffic", "user_agent", "idempotency_key", "client", "backend", "model", "tenant", "backends_available", "queue_age_ms",
-    "queue_depth", "inflight", "ttft_ms", "upstream_ms", "deadline_ms", "retry_after_s", "prompt_tokens", "completion_tokens",
+    "queue_depth", "inflight", "ttft_ms", "upstream_ms", "deadline_ms", "read_timeout_ms", "retry_after_s",
+    "prompt_tokens", "completion_tokens",
     "reasoning_tokens", "cached_tokens", "actual_tokens", "answer_chars", "tool_calls", "stream", "finish_reason",
     "terminal_seen", "stream_complete", "prefix_fp", "prefix_noisy",
 )  # fmt: skip
