@@ -92,6 +92,24 @@ def test_the_success_rate_is_zero_although_no_success_was_ever_counted(agree: An
     agree({attempts("500"): "0+2x20"}, {(SUCCESS, 20): {f'{SUCCESS}{{route="complete"}}': 0}})
 
 
+def untold(attempts: str) -> dict[str, str]:
+    return {'quietburn_events_total{route="complete",rule="any-outcome-unknown"}': attempts}
+
+
+def test_the_success_rate_is_over_attempts_whose_outcome_is_known(agree: Any) -> None:
+    # A second brings 3 successes, a failure and 2 attempts of which nothing is known: 3 of 4.
+    known = {attempts("200"): "0+180x20", attempts("500"): "0+60x20", attempts(""): "0+120x20"}
+    agree(known | untold("0+120x20"), {(SUCCESS, 20): {f'{SUCCESS}{{route="complete"}}': 0.75}})
+    # Without a status, but with an error: a failure, of whom all is known.
+    agree(known, {(SUCCESS, 20): {f'{SUCCESS}{{route="complete"}}': 0.5}})
+
+
+def test_there_is_no_success_rate_where_the_outcome_of_most_attempts_is_unknown(agree: Any) -> None:
+    half = {attempts("200"): "0+60x20", attempts(""): "0+60x20"} | untold("0+60x20")
+    agree(half, {(SUCCESS, 20): {f'{SUCCESS}{{route="complete"}}': 1}})
+    agree(half | untold("0+120x20") | {attempts(""): "0+120x20"}, {(SUCCESS, 20): {}})
+
+
 def test_without_any_series_nothing_burns_and_there_is_no_rate(agree: Any) -> None:
     agree({}, {(BURN, 60): {}, (usable_record("1h"), 60): {}, (SUCCESS, 60): {}})
 

@@ -72,6 +72,7 @@ ATTEMPT_EVENTS = {
     "answered": "was_answered",
     "unanswered": "went_unanswered",
     "outcome-unknown": "in_request AND NOT outcome_known",
+    "any-outcome-unknown": "is_attempt AND NOT outcome_known",  # checks among them, as in the success rate
 }
 
 COUNTERS = (

@@ -1,14 +1,14 @@
 """The two rates as recording rules, and burn-rate alerts on the usable-answer objective.
 
 Windows and factors are those of the SRE Workbook, chapter 5, table 5-8 (multiwindow,
-multi-burn-rate). Requests that can't be judged burn nothing and count as nothing, and
-where they are more than half there is no rate.
+multi-burn-rate). Requests that can't be judged burn nothing and count as nothing, nor do attempts
+whose outcome nobody knows, and where they are more than half there is no rate.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quietburn.alerts.metrics import ATTEMPTS, REQUESTS
+from quietburn.alerts.metrics import ATTEMPTS, EVENTS, REQUESTS
 from quietburn.alerts.promql import promql_number
 from quietburn.ruleset.severity import Severity
 
@@ -16,6 +16,9 @@ RULE_ID, NAME = "usable-answer-objective", "LLMGatewayUsableAnswersBurn"
 SILENT_ID, SILENT_NAME = "ledger-silent", "LLMGatewayLedgerSilent"
 _WINDOWS = ("5m", "30m", "1h", "6h")
 _VALID = f'{REQUESTS}{{verdict!~"invalid|abandoned"}}'
+_TRIED = f'{ATTEMPTS}{{kind="generate"}}'
+_SUCCEEDED = f'{ATTEMPTS}{{kind="generate",code=~"2.."}}'
+_UNTOLD = f'{EVENTS}{{rule="any-outcome-unknown"}}'
 _JUDGED = f'{REQUESTS}{{verdict!~"invalid|abandoned|unknown"}}'
 _MIN_REQUESTS = 20  # judged requests in the long window; below it a share says little
 
@@ -41,12 +44,18 @@ def usable_record(window: str) -> str:
 
 def records() -> Iterator[tuple[str, str]]:
     """Yield the recording rules: the success rate and the usable rate by route."""
-    yield "route:quietburn_attempts:success_ratio_rate5m", _share(
-        f'{ATTEMPTS}{{kind="generate",code=~"2.."}}', f'{ATTEMPTS}{{kind="generate"}}', "5m"
-    )
+    yield "route:quietburn_attempts:success_ratio_rate5m", _success("5m")
     for window in _WINDOWS:
         share = _share(f'{REQUESTS}{{verdict="usable"}}', _JUDGED, window)
         yield usable_record(window), f"{share}\nand on (route) (\n  {_half_judged(window)}\n)"
+
+
+def _success(window: str) -> str:
+    """Return the successes over attempts whose outcome is known, by route, where these are at least half of all."""
+    total = f"sum by (route) (rate({_TRIED}[{window}]))"
+    known = f"(\n  {total}\n  -\n  (sum by (route) (rate({_UNTOLD}[{window}])) or 0 * {total})\n)"
+    part = f"(\n  sum by (route) (rate({_SUCCEEDED}[{window}]))\n  or\n  0 * {total}\n)"
+    return f"{part}\n/ ({known} > 0)\nand on (route) (\n  2 * {known}\n  >= {total}\n)"
 
 
 def _half_judged(window: str) -> str:
