@@ -90,7 +90,8 @@ def chain_attempts(connection: duckdb.DuckDBPyConnection, clocks: Clocks) -> Non
         asked AS (
             SELECT c.* EXCLUDE (request_key), n.session, n.nth, n.of_request, n.request_has_2xx, n.clock_error_us,
                 c.request_key || '#' || CAST(n.session AS VARCHAR) AS request_key,
-                COALESCE(n.request_start_known, FALSE) AND c.request_key NOT IN (SELECT id FROM {LOST_IDS}) AS request_start_known,
+                COALESCE(n.request_start_known, FALSE)
+                    AND c.request_key NOT IN (SELECT id FROM {LOST_IDS}) AS request_start_known,
                 COALESCE(n.first_started_us + n.ahead_us, n.started_us) AS request_started_us,
                 COALESCE(n.first_started_us + n.ahead_us, n.started_us)
                     + {microseconds('n.request_deadline_ms')} AS request_deadline_us,
