@@ -1,4 +1,4 @@
-"""Does a night's interval hold what its sentence claims? `python -m tests.benchmarks.nights [NIGHTS]`.
+"""Does a night's interval hold what its sentence claims? `python -m tests.benchmarks.nights [NIGHTS [SEED]]`.
 
 Simulated nights of eight hours with a known truth: failures that are independent, that share
 their fate by the minute, and that come in a few incidents of 5 to 30 minutes; then stores of 14 such
@@ -124,7 +124,7 @@ def _cell(count: int, held: int) -> str:
     return f"{held / count:.0%} of {count:,}" if count else "-"
 
 
-def simulated(kind: Kind, a_minute: float, runs: int, seed: int = 15) -> Row:
+def simulated(kind: Kind, a_minute: float, runs: int, seed: int) -> Row:
     """Return the row of a kind at so many requests a minute."""
     generator = np.random.default_rng(seed)
     row = Row(f"{kind.name}; {a_minute:g} a minute")
@@ -135,27 +135,27 @@ def simulated(kind: Kind, a_minute: float, runs: int, seed: int = 15) -> Row:
     return row
 
 
-def rows(runs: int) -> Iterator[Row]:
+def rows(runs: int, seed: int) -> Iterator[Row]:
     """Yield the table's rows."""
     for a_minute in (2, 10):
-        yield simulated(independent(0.05), a_minute, runs)
-        yield simulated(by_minute(0.05, 0.6), a_minute, runs)
-        yield simulated(in_incidents(1.5, 0.9), a_minute, runs)
-    yield simulated(by_minute(0.3, 0.3), 10, runs)
-    yield simulated(in_incidents(1.5, 0.3), 10, runs)
-    yield simulated(in_incidents(1.5, 0.9, nights=14), 2, runs // 2)
+        yield simulated(independent(0.05), a_minute, runs, seed)
+        yield simulated(by_minute(0.05, 0.6), a_minute, runs, seed)
+        yield simulated(in_incidents(1.5, 0.9), a_minute, runs, seed)
+    yield simulated(by_minute(0.3, 0.3), 10, runs, seed)
+    yield simulated(in_incidents(1.5, 0.3), 10, runs, seed)
+    yield simulated(in_incidents(1.5, 0.9, nights=14), 2, runs // 2, seed)
 
 
-def main(runs: int) -> int:
+def main(runs: int, seed: int = 15) -> int:
     """Print the table; return 1 when a promise is broken."""
     broken = False
     print("| failures | no incident seen: 95 %, for such nights | many incidents: 95 % | a few incidents: this night |")
     print("| --- | --- | --- | --- |")
-    for row in rows(runs):
+    for row in rows(runs, seed):
         print(row, flush=True)
         broken |= any(count >= _LEAST_CLAIMS and held < _LEAST * count for count, held in row.claims)
     return int(broken)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else _NIGHTS))
+    sys.exit(main(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else main(_NIGHTS))

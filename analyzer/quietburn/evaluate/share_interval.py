@@ -12,6 +12,9 @@ WILSON, CLUSTERS = "Wilson", "bootstrap of five-minute blocks"
 LEVEL = 0.95
 FEWEST_SPELLS = 20  # with fewer, how many the next night has is too uncertain: tests/benchmarks/nights.py
 FEWEST_NIGHTS = 10
+# Blocks that differ by more than twice what chance makes have failures in clusters, though none stands out as an
+# incident. Nights in which none does are then the lucky ones: tests/benchmarks/nights.py, failures clustered by minute.
+_MOST_EFFECT = 2.0
 _FEWEST_LONG = 8  # blocks: enough to widen an interval, not to make one
 _MINUTES = 5  # of a block
 _HALF_AN_HOUR, _DAY = 6, 288  # blocks
@@ -40,6 +43,7 @@ class Interval:
     spells: Spells
     minutes: int | None
     days: int
+    in_clusters: bool = False
 
     @property
     def effect(self) -> float:
@@ -48,8 +52,8 @@ class Interval:
 
     @property
     def level(self) -> float | None:
-        """Return 0.95, or None where a few bad spells make the share: another night may have fewer or more."""
-        return None if _are_few(self.spells) else LEVEL
+        """Return 0.95, or None where a few bad spells or clusters make the share: another night may have fewer or more."""
+        return None if _are_few(self.spells) or self.in_clusters else LEVEL
 
     @property
     def stated(self) -> Estimate | None:
@@ -80,6 +84,7 @@ def _interval(plain: Estimate, blocks: Blocks | None) -> Interval:
         spells=spells,
         minutes=widest.minutes if widest and clustered else None,
         days=len(blocks.together(_DAY)) if blocks else 1,
+        in_clusters=not spells.count and bool(ways) and (ways[0].found.design_effect or 1.0) > _MOST_EFFECT,
     )
 
 
@@ -130,6 +135,11 @@ def method_words(found: Interval) -> str:
         return (
             f"The interval is {found.method}'s and takes requests as independent, so it is optimistic in a burst "
             f"({blocks} of five minutes; from {intervals.FEWEST_BLOCKS} on they would be resampled)."
+        )
+    if found.in_clusters:
+        return (
+            f"The interval is for {_these(found)}: failures came in clusters, none of which stands out as an incident, "
+            f"and other nights may have more of them. {_made(found)}."
         )
     if not found.level:
         return (
