@@ -54,6 +54,19 @@ def test_two_logs_that_share_ids_are_not_added_up_and_the_enclosing_one_is_judge
     assert [text for text in report.notices if "contradict each other on the status of 1 calls and on the end of 0" in text]
 
 
+def test_two_logs_that_contradict_each_other_on_some_calls_are_a_ticket(tmp_path: Path) -> None:
+    front = [line(*call, request_id=f"r{n}") for n, call in enumerate(calls(1))]
+    answered = [place for place, one in enumerate(front) if one["status"] == 200]
+    for place in answered[:3]:
+        front[place]["status"] = 504
+    front[answered[3]]["status"] = 499  # whose caller left says nothing of the gateway
+    behind = [seen_behind(*call, request_id=f"r{n}") for n, call in enumerate(calls(1))]
+    report = analyzed(tmp_path, behind=behind, front=front)
+    (found,) = (finding for finding in report.findings if finding.rule == "vantage-points-disagree")
+    assert (found.severity, found.count, found.observed) == ("ticket", 3, {"told_status": 504, "other_status": 200})
+    assert sorted(place.line - 1 for place in found.evidence) == answered[:3]
+
+
 def test_two_logs_without_common_ids_are_told_by_path_status_start_and_end(tmp_path: Path) -> None:
     front = [line(*call, request_id=f"a{n}") for n, call in enumerate(calls(2))]
     behind = [seen_behind(*call, request_id=f"b{n}", path="/chat/completions") for n, call in enumerate(calls(2))]

@@ -45,6 +45,7 @@ MADE_FROM: dict[str, frozenset[str]] = {
     "usage_fault": frozenset({"actual_tokens", "prompt_tokens", "completion_tokens"}),
     "prefix_is_new": frozenset({"ts", "prefix_fp"}),
     "minute": frozenset({"ts"}),
+    "other_status": frozenset({"request_id", "ts", "status", "proxy_side"}),
     "clock_ahead_us": _CLOCKS,
     "clock_error_us": _CLOCKS,
     "clock_evidence_us": _CLOCKS,

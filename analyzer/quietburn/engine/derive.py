@@ -15,6 +15,7 @@ from quietburn.engine.chains import CANDIDATES, OF_REQUEST, SEVERAL, chain_attem
 from quietburn.engine.clocks import Clocks, find_clocks
 from quietburn.engine.settings import Settings, request_within, within
 from quietburn.engine.verdict_columns import CRITERIA, WAS_ANSWERED, attempt_verdict, went_unanswered
+from quietburn.traffic.other_ends import OTHER_ENDS
 from quietburn.traffic.repeats import COUNTED_LINES, REPEATED_IDS
 
 DERIVED = {
@@ -27,6 +28,7 @@ DERIVED = {
     "request_start_known": "BOOLEAN", "start_known": "BOOLEAN", "timed_out": "BOOLEAN",
     "outcome_known": "BOOLEAN", "caller_left": "BOOLEAN", "gave_up": "BOOLEAN", "is_late": "BOOLEAN",
     "time_left_us": "BIGINT", "not_an_answer": "BOOLEAN", "was_answered": "BOOLEAN", "went_unanswered": "BOOLEAN",
+    "other_status": "DOUBLE",
     "clock_ahead_us": "BIGINT", "clock_error_us": "BIGINT", "clock_evidence_us": "BIGINT", "clock_skew_us": "BIGINT",
 }
 
@@ -152,13 +154,13 @@ def _all_events(usual_ms: float | None, clocks: Clocks, *, tells_prefixes: bool)
     alone = f"SELECT *, {attempt_verdict()} AS attempt_verdict FROM attempts"
     itself = "COALESCE(in_request, FALSE) AS decides, COALESCE(in_request AND is_2xx, FALSE) AS request_has_2xx"
     taken = (*OF_REQUEST, "attempt_verdict", "verdict", "decides", "request_has_2xx")
-    prefix, join = "CAST(NULL AS BOOLEAN)", ""
+    prefix, join = "CAST(NULL AS BOOLEAN)", f"LEFT JOIN {OTHER_ENDS} o ON a.row_id = o.row_id"
     if tells_prefixes:
-        prefix, join = "p.prefix_is_new", "LEFT JOIN prefixes p ON a.row_id = p.row_id"
+        prefix, join = "p.prefix_is_new", f"{join} LEFT JOIN prefixes p ON a.row_id = p.row_id"
     return f"""
         SELECT *, {WAS_ANSWERED} AS was_answered, {went_unanswered(usual_ms)} AS went_unanswered,
             {clocks.ahead} AS clock_ahead_us, CAST({clocks.skew_us} AS BIGINT) AS clock_skew_us FROM (
-            SELECT a.* REPLACE ({_of_its_request(taken, 's')}), {prefix} AS prefix_is_new
+            SELECT a.* REPLACE ({_of_its_request(taken, 's')}), {prefix} AS prefix_is_new, o.other_status
             FROM (SELECT *, attempt_verdict AS verdict, {itself} FROM ({alone})) a LEFT JOIN {SEVERAL} s ON a.row_id = s.row_id
             {join}
         )

@@ -57,6 +57,9 @@ MEANINGS = {
     "not_an_answer": Meaning("whether a 2xx carried a content type that no model's answer has, such as an HTML page"),
     "was_answered": Meaning("whether the attempt brought its caller an answer, usable or not"),
     "went_unanswered": Meaning("whether the attempt was owed an answer and got none"),
+    "other_status": Meaning(
+        "the status that the call's other end logged: a mesh's proxy before the callee, or another log; NULL where none did",
+    ),
     "clock_ahead_us": Meaning("by how much the clock of the line's writer is ahead of the others; 0 where unknown", "us"),
     "clock_error_us": Meaning(
         "what comparing the attempt's corrected times with its request's may be wrong by; 0 where one clock wrote them all", "us",

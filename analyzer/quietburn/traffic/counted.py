@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import duckdb
 
 from quietburn.ledger.units import GivenUnits, Settled, select_settled, settle_units, settled_columns
+from quietburn.traffic.other_ends import find_other_ends
 from quietburn.traffic.repeats import (
     COUNTED_LINES,
     REPEATS,
@@ -56,7 +57,9 @@ def count_lines(
     settled = settle_units(connection, columns, once, given)
     once, columns = f"({select_settled(columns, settled, once)})", settled_columns(columns)
     same_traffic = find_same_traffic(connection, columns, once, logs)
-    if any(found.same for found in same_traffic):
+    is_same = any(found.same for found in same_traffic)
+    find_other_ends(connection, columns, lines, same_call=bool(same_call), same_traffic=is_same)
+    if is_same:
         judged = _without(once, INNER)
         once = filled(columns, judged, once) if join else judged
     retries = find_retries(connection, columns, once, sdk_counting)

@@ -20,10 +20,20 @@ def find_same_calls(connection: duckdb.DuckDBPyConnection, columns: frozenset[st
     candidates = f"(SELECT * FROM {lines} WHERE row_id IN (SELECT row_id FROM {REPEATED_IDS}))"
     connection.execute(
         f"INSERT INTO {SAME_CALL} SELECT row_id, file_id FROM {candidates} callee WHERE proxy_side = 'inbound' AND EXISTS ("
-        f"SELECT 1 FROM {candidates} caller WHERE caller.request_id = callee.request_id AND caller.proxy_side = 'outbound' "
-        f"AND {_at_one_time(columns)})"
+        f"SELECT 1 FROM {candidates} caller WHERE {is_same_call(columns)})"
     )
     return dict(connection.execute(f"SELECT file_id, count(*) FROM {SAME_CALL} GROUP BY file_id").fetchall())
+
+
+def is_same_call(columns: frozenset[str]) -> str:
+    """Return the predicate over lines `caller` and `callee`: the first is the caller's end of a call with the callee's id.
+
+    A line whose end can't be read may be the caller's: better one call too few than a callee's answer that nobody got.
+    """
+    side = "caller.proxy_side = 'outbound'"
+    if "unreadable" in columns:
+        side = f"({side} OR (caller.proxy_side IS NULL AND caller.unreadable))"
+    return f"caller.request_id = callee.request_id AND {side} AND {_at_one_time(columns)}"
 
 
 def _at_one_time(columns: frozenset[str]) -> str:
