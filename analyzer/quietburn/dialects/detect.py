@@ -173,7 +173,7 @@ def _records_of_document(lines: list[bytes], sample: list[Members], head: bytes)
 
 def first_fit(members: Members, known: tuple[Mapping, ...]) -> str | None:
     """Return the first dialect that a line is of."""
-    return next((m.dialect.name for m in known if not _missing(members, m)), None)
+    return next((m.dialect.name for m in known if not any(_missing(members, m))), None)
 
 
 def parsed_sample(lines: list[bytes]) -> list[Members]:
@@ -188,14 +188,13 @@ def _is_csv(lines: list[bytes]) -> bool:
     return len(told) > 1 and len(commas) == 1 and commas != {0}
 
 
-def _missing(members: Members, mapping: Mapping) -> list[str]:
-    """Return what a line lacks to be of a dialect and to stand in time, in words."""
+def _missing(members: Members, mapping: Mapping) -> Iterator[str]:
+    """Yield what a line lacks to be of a dialect and to stand in time, in words."""
     members = read_embedded(members, mapping.dialect.embedded)
-    lacks = missing(members, mapping.recognise)
+    yield from missing(members, mapping.recognise)
     times = mapping.time_keys
     if mapping.has_time and mapping.events is None and all(resolve(members, key) is None for key in times):
-        lacks.append("a time (" + ", ".join(times[:4]) + ")")
-    return lacks
+        yield "a time (" + ", ".join(times[:4]) + ")"
 
 
 def _nearest(sample: list[Members], known: tuple[Mapping, ...]) -> str:

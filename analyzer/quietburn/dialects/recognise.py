@@ -45,13 +45,13 @@ def conditions(wanted: Recognise) -> Iterator[Condition]:
     yield from (Condition((key,), texts, negated=True) for key, texts in wanted.not_values.items())
 
 
-def missing(members: dict[str, Any], wanted: Recognise) -> list[str]:
-    """Return what a parsed line lacks, in words."""
-    return [condition.words for condition in conditions(wanted) if not _is_met(members, condition)]
+def missing(members: dict[str, Any], wanted: Recognise) -> Iterator[str]:
+    """Yield what a parsed line lacks, in words."""
+    return (condition.words for condition in conditions(wanted) if not _is_met(members, condition))
 
 
 def _is_met(members: dict[str, Any], condition: Condition) -> bool:
-    values = [resolve(members, key) for key in condition.keys]
+    values = (resolve(members, key) for key in condition.keys)
     if condition.texts is None:
         found = any(value is not None for value in values)
     else:
