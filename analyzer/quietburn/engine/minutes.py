@@ -1,7 +1,8 @@
 """Events reduced to minutes, once for all rules; rolling windows over minutes.
 
-The grid is Prometheus's: the value at minute t covers (t - window, t]. A subject has a row for
-each minute with events, and for as many minutes after it as the longest window.
+The grid is Prometheus's: the value at minute t covers (t - window, t]. A subject can be flagged in
+each minute with events, and in as many minutes after it as the longest window. Its sums change only
+where a minute enters or leaves a window: they are worked out there, and hold until the next such point.
 """
 
 from collections.abc import Iterable, Mapping
@@ -116,16 +117,13 @@ def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str
     keys = ", ".join(subject)
     sums = [name for name in rule.minute_columns if not rule.is_gauge(name)]
     gauges = [name for name in rule.minute_columns if rule.is_gauge(name)]
-    summed = "".join(f", sum({reduction.column(rule, n, values)}) AS {n}" for n in sums)
+    summed = "".join(f", COALESCE(sum(CASE WHEN later = 0 THEN {reduction.column(rule, n, values)} END), 0) AS {n}" for n in sums)
     rolled_sums = "".join(_rolled(rule, n, keys, "sum") for n in sums)
+    over = f"OVER (PARTITION BY {keys} ORDER BY minute"
     parts = [
-        f"per_minute AS (SELECT {keys}, minute{summed} FROM {reduction.table} GROUP BY {keys}, minute)",
-        f"grid AS (SELECT DISTINCT {keys}, minute + ahead AS minute FROM per_minute CROSS JOIN {_ahead(rule)})",
-        "dense AS (SELECT " + ", ".join(f"grid.{k}" for k in subject) + ", grid.minute"
-        + "".join(f", COALESCE(p.{n}, 0) AS {n}" for n in sums)
-        + " FROM grid LEFT JOIN per_minute p ON grid.minute = p.minute"
-        + "".join(f" AND grid.{k} = p.{k}" for k in subject) + ")",
-        f"sums AS (SELECT {keys}, minute{rolled_sums} FROM dense)",
+        f"points AS ({_points(keys, reduction.table, summed + ', min(later) AS point_later', _offsets(rule))})",
+        f"sums AS (SELECT {keys}, minute{rolled_sums}, COALESCE(lead(minute) {over}) - minute, 1) AS point_lasts, "
+        f"min(point_later) {over} RANGE BETWEEN {rule.longest_window - 1} PRECEDING AND CURRENT ROW) AS point_held FROM points)",
     ]
     source = "sums"
     if gauges:
@@ -137,15 +135,33 @@ def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str
     cases = " ".join(f"WHEN {bind(g.flag, values)} THEN {i}" for i, g in enumerate(rule.grades))
     observed = "".join(f", {bind(e, values)} AS {n}" for n, e in rule.window_observed.items())
     return (
-        f"WITH {', '.join(parts)}, windows AS (SELECT {picked}, sums.minute AS minute{rolled} FROM {source}), "
-        f"graded AS (SELECT *, CASE {cases} END AS grade FROM windows) "
-        f"SELECT {keys}, minute, grade{observed} FROM graded WHERE grade IS NOT NULL ORDER BY {keys}, minute"
+        f"WITH {', '.join(parts)}, windows AS (SELECT {picked}, sums.minute AS minute, point_lasts{rolled} FROM {source} "
+        f"WHERE point_held = 0), graded AS (SELECT *, CASE {cases} END AS grade FROM windows) "
+        f"SELECT {keys}, minute + later AS minute, grade{observed} FROM graded JOIN {_listed(range(rule.longest_window))} "
+        f"ON later < point_lasts WHERE grade IS NOT NULL ORDER BY {keys}, minute"
     )
 
 
-def _ahead(rule: Rule) -> str:
-    """Return the offsets of a minute within which a window can still hold it."""
-    return "(" + " UNION ALL ".join(f"SELECT {i} AS ahead" for i in range(rule.longest_window)) + ")"
+def _offsets(rule: Rule) -> list[int]:
+    """Return how long after an event's minute a rule's sums change.
+
+    All offsets for a rule with gauges, which change at minutes of their own.
+    """
+    if any(rule.is_gauge(name) for name in rule.minute_columns):
+        return list(range(rule.longest_window + 1))
+    return sorted({0, rule.longest_window, *(window_minutes(length) for _, length in rule.rolled.values())})
+
+
+def _points(keys: str, table: str, columns: str, offsets: Iterable[int]) -> str:
+    """Return the SELECT of the minutes that lie `later` by one of these offsets than a minute of a table."""
+    return (
+        f"SELECT {keys}, minute + later AS minute{columns} FROM {table} CROSS JOIN {_listed(offsets)} "
+        f"GROUP BY {keys}, minute + later"
+    )
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return "(VALUES " + ", ".join(f"({number})" for number in numbers) + ") AS offsets(later)"
 
 
 def _rolled(rule: Rule, name: str, keys: str, function: str) -> str:
@@ -162,13 +178,10 @@ def _gauge_parts(rule: Rule, values: Values, reduction: Reduction, gauges: list[
     """Roll gauges on their own grid: a window's mean is the mean over minutes that have one."""
     keyed = "backend" in rule.rule.subject
     keys = "backend" if keyed else "backend_of_all"
-    picked = "backend" if keyed else "'' AS backend_of_all"
-    means = "".join(f", avg({reduction.column(rule, n, values)}) AS {n}" for n in gauges)
+    table = GAUGES if keyed else f"(SELECT *, '' AS backend_of_all FROM {GAUGES}) AS gauges"
+    means = "".join(f", avg(CASE WHEN later = 0 THEN {reduction.column(rule, n, values)} END) AS {n}" for n in gauges)
     rolled = "".join(_rolled(rule, n, keys, "avg") for n in gauges)
     return [
-        f"gauges AS (SELECT {picked}, minute{means} FROM {GAUGES} GROUP BY {keys}, minute)",
-        f"gauge_grid AS (SELECT DISTINCT {keys}, minute + ahead AS minute FROM gauges CROSS JOIN {_ahead(rule)})",
-        f"gauge_dense AS (SELECT g.{keys}, g.minute" + "".join(f", m.{n} AS {n}" for n in gauges)
-        + f" FROM gauge_grid g LEFT JOIN gauges m ON g.minute = m.minute AND g.{keys} = m.{keys})",
-        f"means AS (SELECT {keys}, minute{rolled} FROM gauge_dense)",
+        f"gauge_points AS ({_points(keys, table, means, _offsets(rule))})",
+        f"means AS (SELECT {keys}, minute{rolled} FROM gauge_points)",
     ]

@@ -177,8 +177,13 @@ def _by_events(engine: Engine, rule: Rule, values: Values, reduction: Reduction)
     reduction = find_hits(engine, rule, values, reduction)
     stretches = engine.select(stretches_sql(rule)).to_pylist()
     # Asked for even where there is no hit: a flag that can't be computed must not read as quiet.
-    flagged = _flagged(engine, rule, values, reduction)
-    kept = [(stretch, rows) for stretch in stretches if (rows := _minutes_of(rule, stretch, flagged))]
+    flagged: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in _flagged(engine, rule, values, reduction):
+        flagged.setdefault(_subject_of(rule, row), []).append(row)
+    kept = [
+        (stretch, rows) for stretch in stretches
+        if (rows := _minutes_of(rule, stretch, flagged.get(_subject_of(rule, stretch), [])))
+    ]
     if not kept:
         return Judged([], "")
     engine.with_rows(_FLAGGED, _stretch_table(rule, kept))
@@ -186,12 +191,13 @@ def _by_events(engine: Engine, rule: Rule, values: Values, reduction: Reduction)
 
 
 def _minutes_of(rule: Rule, stretch: dict[str, Any], flagged: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the flagged minutes of a stretch."""
+    """Return those of a subject's flagged minutes that are a stretch's."""
     until = stretch["last_minute"] + rule.longest_window
-    return [
-        row for row in flagged
-        if stretch["first_minute"] <= row["minute"] < until and all(row[key] == stretch[key] for key in rule.rule.subject)
-    ]
+    return [row for row in flagged if stretch["first_minute"] <= row["minute"] < until]
+
+
+def _subject_of(rule: Rule, row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(row[key] for key in rule.rule.subject)
 
 
 def _of_stretch(rule: Rule, stretch: dict[str, Any], rows: list[dict[str, Any]]) -> Episode:
