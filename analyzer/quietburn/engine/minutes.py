@@ -108,10 +108,10 @@ def exact_mean(value: str) -> str:
 
 
 def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str:
-    """Return the SELECT of a rule's flagged minutes.
+    """Return the SELECT of a rule's flagged minutes; a row for as many of them as are alike.
 
-    Columns: the subject's, `minute` (its end, in minutes since 1970), `grade` (index into the
-    rule's grades, the most severe that holds), and the observed values.
+    Columns: the subject's, the first `minute` (its end, in minutes since 1970), how many minutes
+    it `lasts`, `grade` (index into the rule's grades, the most severe that holds), and the observed values.
     """
     subject = list(rule.rule.subject)
     keys = ", ".join(subject)
@@ -137,8 +137,8 @@ def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str
     return (
         f"WITH {', '.join(parts)}, windows AS (SELECT {picked}, sums.minute AS minute, point_lasts{rolled} FROM {source} "
         f"WHERE point_held = 0), graded AS (SELECT *, CASE {cases} END AS grade FROM windows) "
-        f"SELECT {keys}, minute + later AS minute, grade{observed} FROM graded JOIN {_listed(range(rule.longest_window))} "
-        f"ON later < point_lasts WHERE grade IS NOT NULL ORDER BY {keys}, minute"
+        f"SELECT {keys}, minute, CAST(point_lasts AS BIGINT) AS lasts, grade{observed} FROM graded "
+        f"WHERE grade IS NOT NULL ORDER BY {keys}, minute"
     )
 
 

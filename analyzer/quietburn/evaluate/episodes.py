@@ -67,7 +67,7 @@ def flagged_rows(engine: Engine, rule: Rule, values: Values, reduction: Reductio
 def _flagged(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> list[dict[str, Any]]:
     with running(rule, "classify.grades" if rule.classify else "window"):
         rows: list[dict[str, Any]] = engine.select(flagged_minutes_sql(rule, values, reduction)).to_pylist()
-    return rows
+    return [row | {"minute": row["minute"] + later} for row in rows for later in range(row["lasts"])]
 
 
 def _at_own_severity(rule: Rule, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -175,11 +175,11 @@ def _evidence_in_windows(rule: Rule, values: Values) -> str:
 
 def _by_events(engine: Engine, rule: Rule, values: Values, reduction: Reduction) -> Judged:
     reduction = find_hits(engine, rule, values, reduction)
-    stretches = engine.select(stretches_sql(rule)).to_pylist()
-    # Asked for even where there is no hit: a flag that can't be computed must not read as quiet.
     flagged: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    # Asked for even where there is no hit: a flag that can't be computed must not read as quiet.
     for row in _flagged(engine, rule, values, reduction):
         flagged.setdefault(_subject_of(rule, row), []).append(row)
+    stretches = engine.select(stretches_sql(rule)).to_pylist() if flagged else []
     kept = [
         (stretch, rows) for stretch in stretches
         if (rows := _minutes_of(rule, stretch, flagged.get(_subject_of(rule, stretch), [])))
