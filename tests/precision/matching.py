@@ -69,7 +69,10 @@ SAID: Mapping[str, Callable[[Outcome], bool]] = {
 # Rules that the simulator doesn't know, by the fault that they name.
 ALSO_NAMED: Mapping[str, frozenset[str]] = {"clock_skew": frozenset({"clock-skew"})}
 # Rules that the simulator's author didn't expect beside a fault, and why each is right there.
-ALSO_BESIDE: Mapping[str, Mapping[str, str]] = {}
+ALSO_BESIDE: Mapping[str, Mapping[str, str]] = {
+    "failover_late": {"healthy-but-silent": "a backend at 3 % of its pace ends nothing in time while its checks pass"},
+    "idle_cut": {"empty-but-billed": "a stream that is cut while the model still reasons has cost tokens and brought no text"},
+}
 
 
 def case(outcome: Outcome, expected: Expected) -> Case:
