@@ -67,7 +67,8 @@ def test_the_recommended_format_enables_exactly_what_all_that_can_be_pasted_prom
     assert (report.ledger.used, report.ledger.unknown_keys, report.ledger.invalid_values) == (len(CALLS), [], 0)
     assert evaluated(report) - evaluated(poor) == set(most.rule_ids) == {
         "clock-skew", "failover-never-called", "failover-starved", "failover-too-late", "late-but-200", "retry-below-floor",
-        "retry-herd", "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success", "upstream-shed-rate",
+        "retry-cap-exceeded", "retry-herd", "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success",
+        "upstream-shed-rate", "vantage-points-disagree",
     }
     assert [one.fields for one in report.unlock if dialect in one.paste] == []
     # The second refusal's call came 0.998 s after the first, which asked for 7 s.

@@ -93,7 +93,8 @@ def test_the_recommended_format_enables_exactly_what_all_that_can_be_pasted_prom
     assert (report.ledger.used, report.ledger.unknown_keys, report.ledger.invalid_values) == (len(CALLS), [], 0)
     assert evaluated(report) - evaluated(tried.poor) == set(most.rule_ids) == {
         "clock-skew", "failover-never-called", "failover-starved", "failover-too-late", "late-but-200", "retry-below-floor",
-        "retry-herd", "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success", "upstream-shed-rate",
+        "retry-cap-exceeded", "retry-herd", "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success",
+        "upstream-shed-rate", "vantage-points-disagree",
     }
     # Nothing that nginx can be made to log is left to be promised.
     assert [one.fields for one in report.unlock if "nginx" in one.paste] == []

