@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.precision.matching import case
 from tests.precision.nights import Simulator
 from tests.precision.page import page
-from tests.precision.running import outcomes
+from tests.precision.running import kept_outcomes, outcomes
 
 
 def main() -> None:
@@ -20,12 +20,13 @@ def main() -> None:
     nights = [*simulator.faults(asked.fault_seed), *simulator.healthy(seeds, variants)]
     asked.work.mkdir(parents=True, exist_ok=True)
     cases = []
-    for number, outcome in enumerate(outcomes(asked.simulator, nights, asked.work, asked.jobs), 1):
+    found = kept_outcomes(nights, asked.work) if asked.kept else outcomes(asked.simulator, nights, asked.work, asked.jobs)
+    for number, outcome in enumerate(found, 1):
         each = case(outcome, simulator.expected)
         cases.append(each)
         raised = sorted({f"{f.rule} {f.severity} {each.verdict(f)}" for f in outcome.raised})
         sys.stderr.write(f"{number}/{len(nights)} {outcome.night.tag}: {', '.join(raised) or 'nothing'}\n")
-    asked.out.write_text(page(cases), encoding="utf-8")
+    asked.out.write_text(page(cases, len(nights)), encoding="utf-8")
 
 
 def _arguments() -> argparse.Namespace:
@@ -37,6 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", default="1,2,3,4", help="seeds of the healthy nights")
     parser.add_argument("--variants", help="how the healthy nights are logged (default: in every way)")
     parser.add_argument("--fault-seed", type=int, default=101)
+    parser.add_argument("--kept", action="store_true", help="write the page from what an interrupted run has kept")
     parser.add_argument("--jobs", type=int, default=1, help="processes that run at a time")
     return parser.parse_args()
 

@@ -45,14 +45,22 @@ _LIMITS = """## What these numbers don't say
 """
 
 
-def page(cases: Sequence[Case]) -> str:
-    """Return the page."""
+def page(cases: Sequence[Case], planned: int) -> str:
+    """Return the page; `planned` is how many nights there would be, of which `cases` were analyzed."""
     tallies = [each for rule in shipped_rules() if (each := tally(rule.id, cases)).precision.of or any(p.of for p in each.recall)]
     parts = [
-        _HEAD, _summary(cases), _by_rule(tallies), _by_time(tallies), _by_fault(cases), _titles(cases), _said(cases),
-        _healthy(cases), _missed(cases), _wrong(cases), _LIMITS,
+        _HEAD, _of_what(cases, planned), _summary(cases), _by_rule(tallies), _by_time(tallies), _by_fault(cases),
+        _titles(cases), _said(cases), _healthy(cases), _missed(cases), _wrong(cases), _LIMITS,
     ]  # fmt: skip
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _of_what(cases: Sequence[Case], planned: int) -> str:
+    faults = sum(case.outcome.night.kind == FAULT for case in cases)
+    healthy = Counter(case.outcome.night.variant for case in cases if case.outcome.night.kind == HEALTHY)
+    logged = ", ".join(f"{count} {variant}" for variant, count in sorted(healthy.items())) or "none"
+    rest = f" **{planned - len(cases)} of {planned} ledgers were not analyzed.**" if len(cases) < planned else ""
+    return f"{faults} ledgers of nights with a fault, {healthy.total()} of healthy nights ({logged}).{rest}\n"
 
 
 def _summary(cases: Sequence[Case]) -> str:
@@ -68,12 +76,13 @@ def _summary(cases: Sequence[Case]) -> str:
     most = percent(most_share(nights)) if nights.of else "-"
     seen = f"{len(paged)} of {len(healthy)} ledgers, {nights.hits} of {nights.of} nights (at most {most})"
     rows = [
-        ["No page on a healthy night", "0", seen, _met(not paged)],
-        ["A ticket on few healthy nights", "at most 2 %", part(ticketed), _met((ticketed.share or 0) <= _TICKET_NIGHTS_TARGET)],
-        *([f"Recall, {name}", f"at least {percent(target)}", part(each), _met((each.share or 0) >= target)]
+        ["No page on a healthy night", "0", seen, _met(not paged if healthy else None)],
+        ["A ticket on few healthy nights", "at most 2 %", part(ticketed),
+         _met(None if ticketed.share is None else ticketed.share <= _TICKET_NIGHTS_TARGET)],
+        *([f"Recall, {name}", f"at least {percent(target)}", part(each), _met(_reached(each, target))]
           for (name, target), each in zip(_TARGETS.items(), found, strict=True)),
         ["Precision on nights with a fault", f"at least {percent(_PRECISION_TARGET)}", part(precision),
-         _met((precision.share or 0) >= _PRECISION_TARGET)],
+         _met(_reached(precision, _PRECISION_TARGET))],
     ]  # fmt: skip
     return "## In short\n\n" + table(["What", "Asked", "Measured", "Met"], rows)
 
@@ -82,8 +91,12 @@ def _nights(cases: Iterable[Case]) -> int:
     return len({(case.outcome.night.name, case.outcome.night.seed) for case in cases})
 
 
-def _met(met: bool) -> str:  # noqa: FBT001 - a cell of a table
-    return "yes" if met else "**no**"
+def _reached(counted: Part, target: float) -> bool | None:
+    return None if counted.share is None else counted.share >= target
+
+
+def _met(met: bool | None) -> str:  # noqa: FBT001 - a cell of a table
+    return "not measured" if met is None else "yes" if met else "**no**"
 
 
 def _worst(case: Case) -> str:

@@ -26,6 +26,12 @@ def outcomes(simulator: Path, nights: Iterable[Night], work: Path, jobs: int) ->
             yield from of_world
 
 
+def kept_outcomes(nights: Iterable[Night], work: Path) -> Iterator[Outcome]:
+    """Yield the outcomes that earlier runs of this analyzer and these rules have kept."""
+    kept = work / f"outcomes-{_fingerprint()}"
+    yield from (outcome for night in nights if (outcome := _known(night, kept)))
+
+
 def _world(nights: list[Night], simulator: Path, work: Path, kept: Path) -> list[Outcome]:
     """Return the outcomes of one world's nights."""
     return [_known(night, kept) or _analyzed(night, nights, simulator, work, kept) for night in nights]

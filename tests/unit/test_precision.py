@@ -119,8 +119,9 @@ def test_a_quantile_is_a_value_that_was_seen() -> None:
 
 
 def test_the_page_says_what_is_not_met() -> None:
-    text = page([faulty(), Case(night(found(0, 600)))])
+    text = page([faulty(), Case(night(found(0, 600)))], 3)
 
     assert "| No page on a healthy night | 0 | 1 of 1 ledgers, 1 of 1 nights (at most 100 %) | **no** |" in text
     assert "| Recall, strong | at least 100 % | 0 of 1: 0 % (0–79) | **no** |" in text  # noqa: RUF001
     assert "- fault-hung-101-2-one-full" in text
+    assert "**1 of 3 ledgers were not analyzed.**" in text
