@@ -149,7 +149,7 @@ def rows(runs: int, seed: int) -> Iterator[Row]:
 def main(runs: int, seed: int = 15) -> int:
     """Print the table; return 1 when a promise is broken."""
     broken = False
-    print("| failures | no incident seen: 95 %, for such nights | many incidents: 95 % | a few incidents: this night |")
+    print("| failures | no incident seen: 95 %, for such nights | many incidents: 95 % | a few, or clusters: this night |")
     print("| --- | --- | --- | --- |")
     for row in rows(runs, seed):
         print(row, flush=True)

@@ -39,6 +39,14 @@ def test_a_night_with_one_incident_of_ten_minutes_has_an_interval_for_this_night
     assert "95 %" not in words
 
 
+def test_failures_in_clusters_that_no_incident_explains_are_of_this_night_only() -> None:
+    # Blocks of 50 requests with 0 and 6 failures in turn: the mean is 3, the variance 9, by chance it were 2.8.
+    uneven, even = judged(night([0, 6] * 48, whole=50)), judged(night([2, 4] * 48, whole=50))
+    assert (uneven.spells.count, uneven.level, uneven.stated) == (0, None, None)
+    assert "failures came in clusters" in method_words(uneven)
+    assert even.level == 0.95
+
+
 def test_twenty_incidents_tell_how_often_they_come_and_nineteen_do_not() -> None:
     nineteen, twenty = (judged(night([*_QUIET, *[18, 0, 1, 0, 0, 0, 1, 0] * count])) for count in (19, 20))
     assert (nineteen.spells.count, nineteen.level) == (19, None)
