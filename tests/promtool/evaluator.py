@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import promql_parser as promql
 
-from quietburn.alerts.series import STEP_S, Series
+from quietburn.metrics.samples import STEP_S, Series
 
 Labels = frozenset[tuple[str, str]]
 Vector = dict[Labels, float]

@@ -12,16 +12,17 @@ from pathlib import Path
 import promql_parser as promql
 
 from quietburn.alerts.groups import AlertRule, Group, Options, alerts_of, alerts_yaml
+from quietburn.alerts.input_series import stepped_values
 from quietburn.alerts.promql import bound_expression
 from quietburn.alerts.promtool import run_tests
 from quietburn.alerts.prove import Subject, Verdict, alert_minutes, frames, prove, reach_minutes, series_for
-from quietburn.alerts.series import Frame, Series, stepped_values
 from quietburn.alerts.templates import rendered
 from quietburn.analysis.run import Request, analyzing
 from quietburn.common.resources import rule_files
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction, reduce_to_minutes
 from quietburn.evaluate.rules import missing_fields
+from quietburn.metrics.samples import Frame, Series
 from quietburn.ruleset.files import Values, load_rule
 from quietburn.ruleset.rule import Rule
 

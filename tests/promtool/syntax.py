@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import promql_parser as promql
 
-from quietburn.alerts.metrics import COUNTERS, GAUGES, HISTOGRAM_SUFFIXES, HISTOGRAMS, LEDGER_LINES
+from quietburn.metrics.contract import COUNTERS, GAUGES, HISTOGRAM_SUFFIXES, HISTOGRAMS, LEDGER_LINES
 
 COUNTER_NAMES = {counter.name for counter in COUNTERS} | {LEDGER_LINES}
 SERIES_OF_HISTOGRAMS = {histogram.name + suffix for histogram in HISTOGRAMS for suffix in HISTOGRAM_SUFFIXES}

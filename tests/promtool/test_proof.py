@@ -11,7 +11,7 @@ from quietburn.alerts.firing import firing_minutes, runs
 from quietburn.alerts.groups import AlertRule
 from quietburn.alerts.promql import metrics_in
 from quietburn.alerts.prove import Subject, Verdict, expect
-from quietburn.alerts.series import Frame
+from quietburn.metrics.samples import Frame
 from quietburn.ruleset.alert import AlertGrade, seconds
 from quietburn.ruleset.rule import Rule
 

@@ -30,14 +30,14 @@ from tests.promtool.syntax import (
 )
 
 from quietburn.alerts.groups import Options, alerts_yaml, build_groups
-from quietburn.alerts.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from quietburn.alerts.promql import bound_expression, longest_range_s, promql_number
 from quietburn.alerts.promtool import check_rules
 from quietburn.alerts.runbook import runbook_pages
-from quietburn.alerts.series import STEP_S
 from quietburn.alerts.templates import comment
 from quietburn.analysis.run import Request, analyzing, configured_rules
 from quietburn.common.config import Config
+from quietburn.metrics.contract import COUNTERS, GAUGES, HISTOGRAMS
+from quietburn.metrics.samples import STEP_S
 from quietburn.ruleset.files import Value
 
 BARE = Options()

@@ -27,11 +27,11 @@ from tests.rules.helpers import (
     write_lines,
 )
 
-from quietburn.alerts.event_samples import events_of
-from quietburn.alerts.metrics import ATTEMPT_EVENTS
 from quietburn.analysis.run import Request, analyze
 from quietburn.dialects.mapping import Mapping, shipped_mappings
 from quietburn.engine.binding import undeclared
+from quietburn.metrics.contract import ATTEMPT_EVENTS
+from quietburn.metrics.rule_events import events_of
 from quietburn.report.model import Report
 from quietburn.ruleset.lint import lint
 

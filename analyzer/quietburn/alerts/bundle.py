@@ -7,10 +7,10 @@ from pathlib import Path
 from quietburn.alerts.companions import companion_groups, companion_tests
 from quietburn.alerts.firing import runs
 from quietburn.alerts.groups import Group, Options, alerts_of, alerts_yaml, build_groups
+from quietburn.alerts.input_series import stepped_values
 from quietburn.alerts.promtool import check_rules, run_tests
 from quietburn.alerts.prove import Expected, alert_minutes, expect, frames, reach_minutes, series_for
 from quietburn.alerts.runbook import runbook_page, runbook_pages
-from quietburn.alerts.series import Frame, stepped_values
 from quietburn.alerts.templates import rendered
 from quietburn.common.resources import samples_dir
 from quietburn.dialects.mapping import shipped_mappings
@@ -18,6 +18,7 @@ from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.minutes import reduce_to_minutes
 from quietburn.engine.settings import Settings
 from quietburn.errors import ConfigError
+from quietburn.metrics.samples import Frame
 from quietburn.records.inputs import LedgerFile
 from quietburn.ruleset.alert import PREFIX
 from quietburn.ruleset.files import Values

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from quietburn.alerts import objective
 from quietburn.alerts.groups import AlertRule, Group, Options, firing_labels, ledger_group, objective_group
-from quietburn.alerts.metrics import LEDGER_LINES, REQUESTS
-from quietburn.alerts.series import number_text
+from quietburn.metrics.contract import LEDGER_LINES, REQUESTS
+from quietburn.metrics.samples import number_text
 from quietburn.ruleset.severity import Severity
 
 Test = dict[str, object]

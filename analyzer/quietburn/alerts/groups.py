@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from quietburn.alerts import objective
-from quietburn.alerts.metrics import LEDGER_LINES
 from quietburn.alerts.promql import bound_expression, described
-from quietburn.alerts.series import escape_label
 from quietburn.alerts.templates import prometheus_literal, rendered
+from quietburn.metrics.contract import LEDGER_LINES
+from quietburn.metrics.samples import escape_label
 from quietburn.ruleset.alert import AlertGrade
 from quietburn.ruleset.files import Values
 from quietburn.ruleset.rule import Rule

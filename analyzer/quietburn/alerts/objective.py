@@ -8,8 +8,8 @@ whose outcome nobody knows, and where they are more than half there is no rate.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quietburn.alerts.metrics import ATTEMPTS, EVENTS, REQUESTS
 from quietburn.alerts.promql import promql_number
+from quietburn.metrics.contract import ATTEMPTS, EVENTS, REQUESTS
 from quietburn.ruleset.severity import Severity
 
 RULE_ID, NAME = "usable-answer-objective", "LLMGatewayUsableAnswersBurn"

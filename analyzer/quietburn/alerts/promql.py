@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 
-from quietburn.alerts.metrics import canonical_bound
+from quietburn.metrics.contract import canonical_bound
 from quietburn.ruleset.files import Values
 
 _PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)(:le|:h)?")

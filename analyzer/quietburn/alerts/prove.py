@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from quietburn.alerts.event_samples import events_of
 from quietburn.alerts.firing import firing_minutes, runs
 from quietburn.alerts.groups import AlertRule, Group, Options, alerts_of, alerts_yaml, firing_labels
+from quietburn.alerts.input_series import held_values
 from quietburn.alerts.promql import bounds_in, longest_range_s, metrics_in
 from quietburn.alerts.promtool import LabelSet, run_tests
-from quietburn.alerts.series import Frame, Series, held_values, ledger_series
 from quietburn.alerts.templates import rendered
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction
 from quietburn.evaluate.episodes import flagged_rows
+from quietburn.metrics.rule_events import events_of
+from quietburn.metrics.samples import Frame, Series, ledger_series
 from quietburn.ruleset.alert import AlertGrade, seconds
 from quietburn.ruleset.files import Values, bind
 from quietburn.ruleset.rule import Grade, Rule

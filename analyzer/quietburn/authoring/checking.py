@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from quietburn.alerts.event_samples import events_of
-from quietburn.alerts.metrics import ATTEMPT_EVENTS
 from quietburn.authoring.checkout import Checkout
 from quietburn.common.resources import ROUTES_FILE
 from quietburn.engine.binding import undeclared
 from quietburn.errors import ConfigError
+from quietburn.metrics.contract import ATTEMPT_EVENTS
+from quietburn.metrics.rule_events import events_of
 from quietburn.report.columnpage import COLUMNS_PAGE, columns_markdown
 from quietburn.report.rulebook import rulebook
 from quietburn.ruleset.explains import check_explains

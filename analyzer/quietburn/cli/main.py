@@ -14,6 +14,7 @@ from quietburn.cli.commands.backtest_command import backtest as backtest_command
 from quietburn.cli.commands.compare_command import compare as compare_command
 from quietburn.cli.commands.demo_command import demo as demo_command
 from quietburn.cli.commands.dialects_command import dialects_app
+from quietburn.cli.commands.export_command import export as export_command
 from quietburn.cli.commands.gate_command import gate as gate_command
 from quietburn.cli.commands.map_command import map_command
 from quietburn.cli.commands.nights_command import nights as nights_command
@@ -78,6 +79,7 @@ app.command("nights")(nights_command)
 app.command("map")(map_command)
 app.command("demo")(demo_command)
 app.command("alerts")(alerts_command)
+app.command("export")(export_command)
 app.command("backtest")(backtest_command)
 app.command("gate")(gate_command)
 app.command("compare")(compare_command)

@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from quietburn.common import temporary
@@ -58,8 +58,8 @@ def _is_stream(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write a file so that others see the old one or the whole new one."""
+def replace_file(path: Path, text: str | Iterable[str]) -> None:
+    """Write a file, from one text or from its lines, so that others see the old one or the whole new one."""
     beside, target = _beside(path, text)
     try:
         beside.replace(target)
@@ -114,13 +114,13 @@ def _content(path: Path) -> str | None:
         return None
 
 
-def _beside(path: Path, text: str) -> tuple[Path, Path]:
+def _beside(path: Path, text: str | Iterable[str]) -> tuple[Path, Path]:
     """Write a file's new content beside it, all on the disk; return where that is, and where it is to go."""
     target = path.resolve()
     handle, beside = temporary.make_file(target.parent, f".{target.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+            stream.writelines([text] if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
         beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())

@@ -1,7 +1,7 @@
 """The events that a rule file names itself, as counts of `quietburn_events_total`: one definition for both."""
 
-from quietburn.alerts.metrics import Count
 from quietburn.engine.hits import hits_select
+from quietburn.metrics.contract import Count
 from quietburn.ruleset.files import Values, bind
 from quietburn.ruleset.rule import Rule
 

@@ -17,6 +17,7 @@ _TRAFFIC = ("traffic", "COALESCE(traffic, '')")
 CPU_RATIO = "quietburn_cpu_ratio"
 HOURLY_TOKEN_CAP = "quietburn_hourly_token_cap"  # noqa: S105 - a metric, not a secret
 LEDGER_LINES = "quietburn_ledger_lines_total"
+NEWEST_EVENT = "quietburn_newest_event_timestamp_seconds"
 ATTEMPTS = "quietburn_attempts_total"
 REQUESTS = "quietburn_requests_total"
 EVENTS = "quietburn_events_total"
@@ -66,7 +67,7 @@ def _tokens(kind: str, value: str, where: str) -> Count:
 
 
 # What single attempts are flagged for as they happen, by the value of the label `rule`. What a rule
-# file names itself (`[events]`, `[classify] event`) comes beside it: alerts/events.py.
+# file names itself (`[events]`, `[classify] event`) comes beside it: metrics/rule_events.py.
 ATTEMPT_EVENTS = {
     "noisy-prefix": "is_attempt AND prefix_noisy",
     "answered": "was_answered",
@@ -122,12 +123,21 @@ HISTOGRAMS = (
     Histogram("quietburn_ready_duration_seconds", "Time to answer a readiness check.", (), "ready_ms"),
 )
 
+# Bucket bounds of an exporter in seconds, besides those that alerts ask for.
+BOUNDS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
+
 GAUGES = (
     Gauge(CPU_RATIO, "CPU use, 0 to 1.", ("backend",)),
     Gauge("quietburn_inflight", "Requests running.", ("backend",)),
     Gauge("quietburn_queue_depth", "Requests waiting.", ("backend",)),
     Gauge(HOURLY_TOKEN_CAP, "Tokens that may be spent in an hour, as configured."),
     Gauge("quietburn_inflight_cap", "Requests that may run at once, as configured."),
+)
+
+# What an exporter says of its own reading.
+READING = (
+    Counter(LEDGER_LINES, "Lines of the ledger by what became of them.", (("result", ""),), ()),
+    Gauge(NEWEST_EVENT, "Time of the newest event, in seconds since 1970."),
 )
 
 # Series that are read from a histogram, by what they end in.

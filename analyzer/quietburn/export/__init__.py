@@ -1,0 +1,1 @@
+"""Metrics of a ledger, for a real Prometheus."""
