@@ -22,7 +22,7 @@ from quietburn.common.resources import rule_files
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction, reduce_to_minutes
 from quietburn.evaluate.rules import missing_fields
-from quietburn.metrics.samples import Frame, Series
+from quietburn.metrics.samples import EventRows, Frame, Series
 from quietburn.ruleset.files import Values, load_rule
 from quietburn.ruleset.rule import Rule
 
@@ -69,7 +69,7 @@ class Opened:
     def series(self, frame: Frame) -> list[Series]:
         """Return the series that the alerts select, made once for each span."""
         if frame not in self._series:
-            self._series[frame] = series_for(self.engine, self.rule, self.values, self.alerts, frame)
+            self._series[frame] = series_for(EventRows(self.engine), self.rule, self.values, self.alerts, frame)
         return self._series[frame]
 
     @cached_property
@@ -207,7 +207,7 @@ def survivors(opened: Opened, mutants: dict[int, list[Mutant]]) -> set[tuple[int
 
 
 def _asked(opened: Opened, frame: Frame, alerts: list[AlertRule], named: dict[str, tuple[int, Mutant]]) -> dict[str, object]:
-    series = series_for(opened.engine, opened.rule, opened.values, alerts, frame)
+    series = series_for(EventRows(opened.engine), opened.rule, opened.values, alerts, frame)
     return {
         "name": f"from minute {frame.first}",
         "interval": "15s",

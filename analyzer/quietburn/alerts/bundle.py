@@ -18,7 +18,7 @@ from quietburn.engine.duckdb_engine import DuckEngine
 from quietburn.engine.minutes import reduce_to_minutes
 from quietburn.engine.settings import Settings
 from quietburn.errors import ConfigError
-from quietburn.metrics.samples import Frame
+from quietburn.metrics.samples import EventRows, Frame
 from quietburn.records.inputs import LedgerFile
 from quietburn.ruleset.alert import PREFIX
 from quietburn.ruleset.files import Values
@@ -168,12 +168,13 @@ def _tests_of(rule: Rule, values: Values, path: Path, kind: str, options: Option
         engine.prepare(Settings())
         reduction = reduce_to_minutes(engine, [(rule, values)])
         flagged = [alert_minutes(engine, rule, grade, values, reduction) for grade in rule.alert.grades]
+        ledger = EventRows(engine)
         for number, frame in enumerate(frames(engine, reach_minutes(rule, alerts)), start=1):
             judged = [
                 expect(alert, grade, minutes, frame)
                 for alert, grade, minutes in zip(alerts, rule.alert.grades, flagged, strict=True)
             ]
-            series = series_for(engine, rule, values, alerts, frame)
+            series = series_for(ledger, rule, values, alerts, frame)
             found.append({
                 "name": f"{rule.id}, {kind}, part {number}",
                 "interval": "15s",

@@ -19,7 +19,7 @@ from quietburn.engine.base import Engine
 from quietburn.engine.minutes import Reduction
 from quietburn.evaluate.episodes import flagged_rows
 from quietburn.metrics.rule_events import events_of
-from quietburn.metrics.samples import Frame, Series, ledger_series
+from quietburn.metrics.samples import EventRows, Frame, Series, ledger_series
 from quietburn.ruleset.alert import AlertGrade, seconds
 from quietburn.ruleset.files import Values, bind
 from quietburn.ruleset.rule import Grade, Rule
@@ -139,11 +139,12 @@ def prove(
         (alert, grade, alert_minutes(engine, rule, grade, values, reduction))
         for alert, grade in zip(alerts, rule.alert.grades, strict=True)
     ]
+    ledger = EventRows(engine)
     outcomes: dict[int, list[frozenset[tuple[Subject, int]]]] = {index: [] for index in range(len(alerts))}
     wanted: dict[int, list[frozenset[tuple[Subject, int]]]] = {index: [] for index in range(len(alerts))}
     for frame in frames(engine, reach_minutes(rule, alerts)):
         judged = [expect(alert, grade, flagged, frame) for alert, grade, flagged in expected]
-        for index, (want, got) in enumerate(_judge(engine, rule, values, judged, frame, offset, keep)):
+        for index, (want, got) in enumerate(_judge(ledger, rule, values, judged, frame, offset, keep)):
             wanted[index].append(want)
             outcomes[index].append(got)
     return [
@@ -176,11 +177,11 @@ def expect(alert: AlertRule, grade: AlertGrade, flagged: dict[Subject, list[int]
 
 
 def _judge(
-    engine: Engine, rule: Rule, values: Values, judged: list[Expected], frame: Frame, offset: int,
+    ledger: EventRows, rule: Rule, values: Values, judged: list[Expected], frame: Frame, offset: int,
     keep: dict[str, str] | None,
 ) -> Iterator[tuple[frozenset[tuple[Subject, int]], frozenset[tuple[Subject, int]]]]:
     """Yield for each alert the expected and the actual firing evaluations of a frame."""
-    series = series_for(engine, rule, values, [expected.alert for expected in judged], frame)
+    series = series_for(ledger, rule, values, [expected.alert for expected in judged], frame)
     text = [
         {"selector": one.selector, "text": held_values(one, frame.minutes * 60, offset)} for one in series
     ]
@@ -209,12 +210,12 @@ def _judge(
         yield want, kept | got
 
 
-def series_for(engine: Engine, rule: Rule, values: Values, alerts: Iterable[AlertRule], frame: Frame) -> list[Series]:
-    """Return the series that a rule's alerts select, from the engine's events."""
+def series_for(ledger: EventRows, rule: Rule, values: Values, alerts: Iterable[AlertRule], frame: Frame) -> list[Series]:
+    """Return the series that a rule's alerts select, from a ledger's events."""
     expressions = [alert.expr for alert in alerts]
     cap = next((values[n].number for n, p in rule.parameters.items() if p.config_key == "hourly_token_cap"), None)
     return ledger_series(
-        engine, frame, metrics_in(expressions), bounds_in(expressions), token_cap=cap, events=events_of(rule, values)
+        ledger, frame, metrics_in(expressions), bounds_in(expressions), token_cap=cap, events=events_of(rule, values)
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -385,6 +385,7 @@ def _check_constants(path: Path, mapping: Mapping) -> None:
         raise ConfigError(f"mapping {path}: " + "; ".join(first_of(told, len(told))))
 
 
+@cache
 def shipped_mappings() -> tuple[Mapping, ...]:
     """Return the shipped dialects, in the order in which they are asked."""
     found = [load_mapping(path) for path in sorted((rules_dir() / "dialects").glob("*.toml"))]

@@ -17,7 +17,7 @@ from quietburn.metrics.contract import (
     Count,
 )
 from quietburn.metrics.rule_events import events_of
-from quietburn.metrics.samples import Frame, Series, ledger_series
+from quietburn.metrics.samples import EventRows, Frame, Series, ledger_series
 from quietburn.ruleset.files import Values
 from quietburn.ruleset.guard import RuleFault, running
 from quietburn.ruleset.rule import Rule
@@ -40,7 +40,7 @@ def event_series(analysis: Analysis, frame: Frame) -> list[Series]:
     """
     histograms = [histogram.name + suffix for histogram in HISTOGRAMS for suffix in HISTOGRAM_SUFFIXES]
     names = [*(counter.name for counter in COUNTERS), *histograms, CPU_RATIO]
-    return ledger_series(analysis.engine, frame, names, _bounds(analysis), events=_rule_events(analysis))
+    return ledger_series(EventRows(analysis.engine), frame, names, _bounds(analysis), events=_rule_events(analysis))
 
 
 def reading_series(analysis: Analysis, frame: Frame) -> list[Series]:

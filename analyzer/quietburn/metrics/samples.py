@@ -6,6 +6,7 @@ once a minute, 15 s before its end: inside the minute's window and no other's ed
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from quietburn.engine.base import Engine
 from quietburn.engine.minutes import exact_mean
@@ -63,13 +64,32 @@ class Frame:
         return (minute - self.base) * 60
 
 
+class EventRows:
+    """What an engine's events hold, asked once each: an alert's tests cut the same counts into many frames."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """Return the rows of a SELECT."""
+        if sql not in self._rows:
+            self._rows[sql] = self._engine.select(sql).to_pylist()
+        return self._rows[sql]
+
+    def steps(self, sql: str, frame: Frame) -> list[dict[str, Any]]:
+        """Return the rows of a SELECT that lie in a frame, each with its `step` counted from the test's start."""
+        first, last = frame.base * _STEPS_A_MINUTE, frame.last * _STEPS_A_MINUTE
+        return [row | {"step": row["step"] - first} for row in self.rows(sql) if first < row["step"] <= last]
+
+
 def escape_label(value: str) -> str:
     """Return a label value for double quotes."""
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def ledger_series(
-    engine: Engine, frame: Frame, names: Iterable[str], bounds: Iterable[str], *, token_cap: float | None = None,
+    ledger: EventRows, frame: Frame, names: Iterable[str], bounds: Iterable[str], *, token_cap: float | None = None,
     events: tuple[Count, ...] = (),
 ) -> list[Series]:
     """Return the series of the named metrics over a frame, sorted by name and labels.
@@ -82,36 +102,31 @@ def ledger_series(
         counter = counter_named(name)
         if counter is not None:
             counts = (*counter.counts, *events) if name == EVENTS else counter.counts
-            found += _counter_series(engine, frame, counter, counts)
+            found += _counter_series(ledger, frame, counter, counts)
     for histogram in HISTOGRAMS:
         if any(name.startswith(histogram.name) for name in wanted):
-            found += _histogram_series(engine, frame, histogram, sorted(bounds, key=float), wanted)
+            found += _histogram_series(ledger, frame, histogram, sorted(bounds, key=float), wanted)
     if CPU_RATIO in wanted:
-        found += _cpu_series(engine, frame)
+        found += _cpu_series(ledger, frame)
     if HOURLY_TOKEN_CAP in wanted and token_cap is not None:
         every_minute = tuple((minute * 60, token_cap) for minute in range(frame.minutes + 1))
         found.append(Series(HOURLY_TOKEN_CAP, (), every_minute, is_counter=False))
     return sorted(found, key=lambda series: (series.name, series.labels))
 
 
-def _within(frame: Frame) -> str:
-    return f"minute > {frame.base} AND minute <= {frame.last}"
+_STEP = f"(ts_us + {_STEP_US - 1}) // {_STEP_US}"  # number of the 15 s step that an event falls into
 
 
-def _step_sql(frame: Frame) -> str:
-    """Return the number of the 15 s step that an event falls into, counted from the test's start."""
-    return f"((ts_us + {_STEP_US - 1}) // {_STEP_US} - {frame.base * _STEPS_A_MINUTE})"
-
-
-def _counter_series(engine: Engine, frame: Frame, counter: Counter, counts: tuple[Count, ...]) -> list[Series]:
+def _counter_series(ledger: EventRows, frame: Frame, counter: Counter, counts: tuple[Count, ...]) -> list[Series]:
     found = []
     for count in counts:
         labels = ", ".join(f"{sql} AS {name}" for name, sql in counter.labels)
         keys = ", ".join(name for name, _ in counter.labels)
-        rows = engine.select(
-            f"SELECT {keys}, step, sum(value) AS value FROM (SELECT {labels}, {_step_sql(frame)} AS step, {count.value} AS value "
-            f"FROM {count.source} WHERE ({count.where}) AND {_within(frame)}) GROUP BY {keys}, step ORDER BY {keys}, step"
-        ).to_pylist()
+        rows = ledger.steps(
+            f"SELECT {keys}, step, sum(value) AS value FROM (SELECT {labels}, {_STEP} AS step, {count.value} AS value "
+            f"FROM {count.source} WHERE ({count.where}) AND minute IS NOT NULL) GROUP BY {keys}, step ORDER BY {keys}, step",
+            frame,
+        )
         found += _grouped(counter.name, [name for name, _ in counter.labels], count.fixed, rows)
     return found
 
@@ -131,7 +146,7 @@ def _grouped(
 
 
 def _histogram_series(
-    engine: Engine, frame: Frame, histogram: Histogram, bounds: list[str], wanted: set[str]
+    ledger: EventRows, frame: Frame, histogram: Histogram, bounds: list[str], wanted: set[str]
 ) -> list[Series]:
     keys = [name for name, _ in histogram.labels]
     listed = "".join(f"{sql} AS {name}, " for name, sql in histogram.labels)
@@ -146,22 +161,23 @@ def _histogram_series(
         ways.append(("_sum", (), "value / 1000"))
     found = []
     for suffix, fixed, counted in ways:
-        rows = engine.select(
-            f"SELECT {grouped}step, sum({counted}) AS value FROM (SELECT {listed}{_step_sql(frame)} AS step, "
-            f"{histogram.column_ms} AS value FROM events WHERE {histogram.column_ms} IS NOT NULL AND {_within(frame)}) "
-            f"GROUP BY {grouped}step ORDER BY {grouped}step"
-        ).to_pylist()
+        rows = ledger.steps(
+            f"SELECT {grouped}step, sum({counted}) AS value FROM (SELECT {listed}{_STEP} AS step, "
+            f"{histogram.column_ms} AS value FROM events WHERE {histogram.column_ms} IS NOT NULL AND minute IS NOT NULL) "
+            f"GROUP BY {grouped}step ORDER BY {grouped}step",
+            frame,
+        )
         found += _grouped(histogram.name + suffix, keys, fixed, rows)
     return found
 
 
-def _cpu_series(engine: Engine, frame: Frame) -> list[Series]:
-    rows = engine.select(
+def _cpu_series(ledger: EventRows, frame: Frame) -> list[Series]:
+    rows = ledger.rows(
         f"SELECT COALESCE(backend, '') AS backend, minute, {exact_mean('cpu_pct')} / 100 AS value FROM events "
-        f"WHERE cpu_pct IS NOT NULL AND {_within(frame)} GROUP BY COALESCE(backend, ''), minute ORDER BY 1, 2"
-    ).to_pylist()
+        "WHERE cpu_pct IS NOT NULL AND minute IS NOT NULL GROUP BY COALESCE(backend, ''), minute ORDER BY 1, 2"
+    )
     by_backend: dict[str, list[tuple[int, float]]] = {}
-    for row in rows:
+    for row in (row for row in rows if frame.base < row["minute"] <= frame.last):
         by_backend.setdefault(row["backend"], []).append((frame.second(row["minute"]) - STEP_S, row["value"]))
     return [
         Series(CPU_RATIO, (("backend", backend),), tuple(points), is_counter=False)
