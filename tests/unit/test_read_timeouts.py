@@ -1,4 +1,4 @@
-"""Whose word on a deadline counts, in any log: a declared one, a read timeout, what is configured, and the SDKs' default."""
+"""Whose word on a deadline counts, in any log: a declared one, else the longer of read timeout and configuration."""
 
 import json
 from pathlib import Path
@@ -16,6 +16,7 @@ CALL: dict[str, Any] = {
     "response": {"choices": [{"finish_reason": "stop", "message": {"content": "Paris."}}]},
 }
 READ_3S, DECLARED_4S = {"x-stainless-read-timeout": "3.0"}, {"x-deadline-ms": "4000"}
+READ_8S = {"x-stainless-read-timeout": "8.0"}
 READ_DEFAULT = {"x-stainless-read-timeout": "600"}  # which OpenAI's SDK sends where nobody set a timeout
 
 
@@ -24,14 +25,16 @@ READ_DEFAULT = {"x-stainless-read-timeout": "600"}  # which OpenAI's SDK sends w
     [
         ({}, None, "unknown"),
         (READ_3S, None, "late"),
-        (READ_3S, 30_000, "late"),
+        (READ_3S, 4_000, "late"),
+        (READ_3S, 30_000, "usable"),
+        (READ_8S, 4_000, "usable"),
         (READ_DEFAULT, 4_000, "late"),
         (READ_DEFAULT, None, "usable"),
         (READ_3S | DECLARED_4S, 30_000, "late"),
         ({"x-litellm-timeout": "6"} | READ_3S, None, "usable"),
     ],
 )
-def test_a_call_s_own_word_on_its_deadline_goes_before_what_is_configured_for_all(
+def test_late_is_past_a_declared_deadline_or_past_both_the_configured_one_and_the_read_timeout(
     headers: dict[str, str], configured: float | None, verdict: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "payloads.jsonl"
@@ -51,7 +54,9 @@ NGINX = {
 @pytest.mark.parametrize(
     ("headers", "configured", "verdict"),
     [
-        ({"http_x_stainless_read_timeout": "3"}, 30_000, "late"),
+        ({"http_x_stainless_read_timeout": "3"}, 4_000, "late"),
+        ({"http_x_stainless_read_timeout": "3"}, 30_000, "usable"),
+        ({"http_x_stainless_read_timeout": "8"}, 4_000, "usable"),
         ({"http_x_stainless_read_timeout": "600"}, 4_000, "late"),
         ({"http_x_stainless_read_timeout": "3", "http_x_deadline_ms": "8000"}, 4_000, "usable"),
     ],

@@ -66,25 +66,25 @@ def _following(name: str, columns: frozenset[str]) -> str:
 
 
 def _deadline(columns: frozenset[str], settings: Settings) -> str:
-    parts = _own_deadlines(columns)
+    parts = ["deadline_ms"] if "deadline_ms" in columns else []
     for default in settings.deadlines:
         condition = default.condition(columns)
         if condition is None:
             continue
         number = f"CAST({default.deadline_ms!r} AS DOUBLE)"
+        if "read_timeout_ms" in columns:  # neither is this call's declared deadline: late is what is past both
+            number = f"greatest({number}, COALESCE({_SET_TIMEOUT}, 0.0))"
         parts.append(number if condition == "TRUE" else f"CASE WHEN {condition} THEN {number} END")
     return _first_of([*parts, *(["read_timeout_ms"] if "read_timeout_ms" in columns else [])])
 
 
-_SDKS_DEFAULT_MS = 600_000.0  # of OpenAI's and Anthropic's SDKs, which send it with every call: nobody's word on a deadline
+# OpenAI's and Anthropic's SDKs send their default of 600 s with every call: nobody's word on a deadline.
+_SET_TIMEOUT = "CASE WHEN read_timeout_ms <> 600000 THEN read_timeout_ms END"
 
 
 def _own_deadlines(columns: frozenset[str]) -> list[str]:
-    """Return what tells the deadline of a line by itself: a declared one, else a read timeout that somebody set."""
-    ways = {
-        "deadline_ms": "deadline_ms",
-        "read_timeout_ms": f"CASE WHEN read_timeout_ms <> {_SDKS_DEFAULT_MS!r} THEN read_timeout_ms END",
-    }
+    """Return what a line says of its deadline by itself: a declared one, else a read timeout that somebody set."""
+    ways = {"deadline_ms": "deadline_ms", "read_timeout_ms": _SET_TIMEOUT}
     return [sql for name, sql in ways.items() if name in columns]
 
 
