@@ -1,6 +1,7 @@
 """What the tests of rules share: fixtures from disk, reports reduced to what is promised, binding."""
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -9,11 +10,12 @@ from typing import Any
 
 from fixtures.rules.edges import Edge
 
-from quietburn.analysis.run import Request, analyze
+from quietburn.analysis.run import Analysis, Request, analyze
 from quietburn.common.resources import rule_files
-from quietburn.dialects.mapping import Mapping
+from quietburn.dialects.mapping import Mapping as Dialect
+from quietburn.evaluate.rules import RuleResult, classify
 from quietburn.report.model import FindingReport, Report
-from quietburn.ruleset.files import Values, load_rule, parameter_values
+from quietburn.ruleset.files import Values, load_rule, parameter_values, parse_settings
 from quietburn.ruleset.rule import Rule
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,16 +61,27 @@ def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
     return path
 
 
-def only(rule_id: str, settings: tuple[str, ...] = (), mapping: Mapping | None = None) -> Request:
+def only(rule_id: str, settings: tuple[str, ...] = (), mapping: Dialect | None = None) -> Request:
     """Return the request for one rule with the numbers that its ledgers take for granted."""
     usual = tuple(f"{rule_id}.{name}={number}" for name, number in expected(rule_id).settings.items())
     return Request(only=(rule_id,), settings=(*usual, *settings), mapping=mapping)
 
 
 @cache
-def report_on(rule_id: str, ledger: str, settings: tuple[str, ...] = ()) -> Report:
+def report_on(rule_id: str, ledger: str) -> Report:
     """Judge a fixture by its rule alone."""
-    return analyze([str(ledger_path(rule_id, ledger))], only(rule_id, settings))
+    return analyze([str(ledger_path(rule_id, ledger))], only(rule_id))
+
+
+Opened = Callable[[str, str], Analysis]
+
+
+def judged_again(analysis: Analysis, numbers: Mapping[str, float]) -> RuleResult:
+    """Judge an open ledger of one rule again, with these numbers in place of the usual ones."""
+    ((judged, usual),) = analysis.rules
+    settings = parse_settings((f"{judged.id}.{name}={number!r}" for name, number in numbers.items()), (judged,))
+    (result,) = classify(analysis.engine, [(judged, usual | settings.get(judged.id, {}))])
+    return result
 
 
 def in_time(report: Report) -> list[FindingReport]:
@@ -76,14 +89,14 @@ def in_time(report: Report) -> list[FindingReport]:
     return sorted(report.findings, key=lambda f: (f.alert_window.start, sorted(f.subject.items())))
 
 
-def by_scenario(rule_id: str, ledger: str, report: Report) -> list[tuple[str, str]]:
+def by_scenario(ledger: str, result: RuleResult) -> list[tuple[str, str]]:
     """Return (scenario, severity) of each finding, by where its evidence lies."""
-    places = expected(rule_id).scenarios[ledger]
+    places = expected(result.rule.id).scenarios[ledger]
     found = []
-    for finding in in_time(report):
+    for finding in result.findings:
         names = {name for e in finding.evidence for name, (first, last) in places.items() if first <= e.line <= last}
-        found.append((" and ".join(sorted(names)), finding.severity))
-    return found
+        found.append((" and ".join(sorted(names)), finding.severity.value))
+    return sorted(found)
 
 
 def without(fields: tuple[str, ...], lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,19 +1,13 @@
 """Every parameter of every rule on both sides of its threshold, and on it."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 from tests.rules.edges import EDGES, QUIET, Edge
-from tests.rules.helpers import FIXTURES, RULE_IDS, expected, ledger_path, only, rule
+from tests.rules.helpers import FIXTURES, RULE_IDS, Opened, expected, judged_again, rule
 
-from quietburn.analysis.run import Analysis, analyzing
-from quietburn.evaluate.rules import Outcome, RuleResult, classify
-from quietburn.ruleset.files import parse_settings
-
-Opened = Callable[[str, str], Analysis]
+from quietburn.analysis.run import Analysis
+from quietburn.evaluate.rules import Outcome, RuleResult
 
 
 def edges_of(rule_id: str) -> tuple[Edge, ...]:
@@ -27,21 +21,6 @@ CASES = [
     for rule_id in RULE_IDS
     for edge in edges_of(rule_id)
 ]
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[Opened]:
-    """Reads a rule's ledger once for all numbers that are tried on it."""
-    with ExitStack() as stack:
-        kept: dict[tuple[str, str], Analysis] = {}
-
-        def open_once(rule_id: str, ledger: str) -> Analysis:
-            if (rule_id, ledger) not in kept:
-                request = replace(only(rule_id), threads=1)
-                kept[rule_id, ledger] = stack.enter_context(analyzing([str(ledger_path(rule_id, ledger))], request))
-            return kept[rule_id, ledger]
-
-        yield open_once
 
 
 def turned_by(rule_id: str, parameter: str) -> set[str]:
@@ -69,18 +48,16 @@ def test_a_verdict_turns_exactly_where_a_parameter_passes_what_the_ledger_holds(
 ) -> None:
     least, most = rule(rule_id).parameters[edge.parameter].range
     wanted = {number: then for number, then in edge.verdicts.items() if least <= number <= most}  # no share is above 1
-    found = {number: verdict(opened(rule_id, edge.ledger), rule_id, edge, number) for number in wanted}
+    found = {number: verdict(opened(rule_id, edge.ledger), edge, number) for number in wanted}
 
     assert len(wanted) >= 2
     assert found == wanted
 
 
-def verdict(analysis: Analysis, rule_id: str, edge: Edge, number: float) -> str:
+def verdict(analysis: Analysis, edge: Edge, number: float) -> str:
     """Return the severity of an edge's scenario with the parameter set to this number."""
     moved = {**edge.settings, edge.parameter: number}
-    settings = parse_settings((f"{rule_id}.{name}={value!r}" for name, value in moved.items()), (rule(rule_id),))
-    ((judged, usual),) = analysis.rules
-    (result,) = classify(analysis.engine, [(judged, usual | settings[rule_id])])
+    result = judged_again(analysis, moved)
     assert result.outcome in {Outcome.FIRED, Outcome.QUIET}
     severities = severities_in(result, edge.scenario, edge.ledger)
     assert len(severities) <= 1
