@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from quietburn.intervals import clusters
 from quietburn.intervals import estimates as intervals
-from quietburn.intervals.estimates import Blocks, Estimate, Share
+from quietburn.intervals.clusters import Blocks
+from quietburn.intervals.estimates import Estimate, Share
 
 _RUNS = 2000
 _HELD = (0.93, 0.97)
@@ -89,7 +91,7 @@ def in_bursts(blocks: int, *, clustered: bool) -> Callable[[np.random.Generator]
     def one(generator: np.random.Generator) -> tuple[Estimate, float]:
         night = burst_night(generator, blocks)
         plain = intervals.wilson_bounded(night.share)
-        by_blocks = intervals.cluster_interval(night)
+        by_blocks = clusters.cluster_interval(night)
         return (intervals.wider(plain, by_blocks.estimate) if clustered and by_blocks else plain), _BURST_TRUTH
 
     return one

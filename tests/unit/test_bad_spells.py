@@ -6,7 +6,7 @@ from quietburn.evaluate.blocks import RequestCounts
 from quietburn.evaluate.rates import VERDICTS
 from quietburn.evaluate.share_interval import Interval, method_words, share_interval
 from quietburn.intervals.bad_spells import Spells, bad_spells
-from quietburn.intervals.estimates import Blocks
+from quietburn.intervals.clusters import Blocks
 
 _QUIET = [1, 0, 0, 2, 0, 1, 0, 0]  # of 20 requests each: 4 of 160 fail
 

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+from quietburn.intervals import clusters, settling
 from quietburn.intervals import estimates as intervals
-from quietburn.intervals.estimates import Blocks, Estimate, Share
+from quietburn.intervals.clusters import Blocks
+from quietburn.intervals.estimates import Estimate, Share
 
 counts = st.integers(1, 5000).flatmap(lambda whole: st.tuples(st.integers(0, whole), st.just(whole)))
 
@@ -103,7 +105,7 @@ def test_what_is_drawn_is_the_same_each_time() -> None:
     values = np.random.default_rng(3).exponential(1.0, 500)
     assert intervals.quantile_difference(values, values * 2, 0.9) == intervals.quantile_difference(values, values * 2, 0.9)
     some = blocks([5, 9] * 20, [10, 10] * 20)
-    assert intervals.cluster_interval(some) == intervals.cluster_interval(some)
+    assert clusters.cluster_interval(some) == clusters.cluster_interval(some)
 
 
 def test_a_ratio_of_ones_is_the_mean_with_its_standard_error() -> None:
@@ -120,8 +122,8 @@ def test_what_belongs_to_no_request_is_part_of_a_ratios_value() -> None:
 
 def test_independent_blocks_have_a_design_effect_of_one_and_blocks_of_one_fate_that_of_their_size() -> None:
     generator = np.random.default_rng(11)
-    independent = intervals.cluster_interval(blocks(list(generator.binomial(20, 0.7, 400)), [20] * 400))
-    one_fate = intervals.cluster_interval(blocks([20 * int(x) for x in generator.random(400) < 0.7], [20] * 400))
+    independent = clusters.cluster_interval(blocks(list(generator.binomial(20, 0.7, 400)), [20] * 400))
+    one_fate = clusters.cluster_interval(blocks([20 * int(x) for x in generator.random(400) < 0.7], [20] * 400))
     assert independent is not None
     assert one_fate is not None
     assert independent.design_effect == pytest.approx(1.0, abs=0.2)
@@ -129,15 +131,15 @@ def test_independent_blocks_have_a_design_effect_of_one_and_blocks_of_one_fate_t
 
 
 def test_fewer_than_thirty_blocks_are_not_resampled() -> None:
-    assert intervals.cluster_interval(blocks([1] * 29, [2] * 29)) is None
-    assert intervals.cluster_difference(blocks([1] * 29, [2] * 29), blocks([1] * 30, [2] * 30)) is None
-    assert intervals.cluster_interval(blocks([1] * 30, [2] * 30)) is not None
+    assert clusters.cluster_interval(blocks([1] * 29, [2] * 29)) is None
+    assert clusters.cluster_difference(blocks([1] * 29, [2] * 29), blocks([1] * 30, [2] * 30)) is None
+    assert clusters.cluster_interval(blocks([1] * 30, [2] * 30)) is not None
 
 
 def test_unknown_requests_widen_a_cluster_interval_upward() -> None:
     some = blocks([5, 9] * 20, [10, 10] * 20)
     unsure = blocks([5, 9] * 20, [10, 10] * 20, [1, 1] * 20)
-    plain, wide = intervals.cluster_interval(some), intervals.cluster_interval(unsure)
+    plain, wide = clusters.cluster_interval(some), clusters.cluster_interval(unsure)
     assert plain is not None
     assert wide is not None
     assert wide.estimate.low == plain.estimate.low
@@ -147,7 +149,7 @@ def test_unknown_requests_widen_a_cluster_interval_upward() -> None:
 @given(st.integers(1, 999), st.integers(1, 999))
 def test_the_number_that_settles_a_gate_is_the_least_one_that_does(part: int, limit: int) -> None:
     share, minimum = Share(part, 1000), limit / 1000
-    needed = intervals.requests_to_settle(share, minimum)
+    needed = settling.requests_to_settle(share, minimum)
     if needed is None:
         assert part == limit
         return
@@ -161,31 +163,31 @@ def test_the_number_that_settles_a_gate_is_the_least_one_that_does(part: int, li
 
 
 def test_no_number_settles_a_limit_between_what_is_known_and_what_is_possible() -> None:
-    assert intervals.requests_to_settle(Share(90, 100, 8), 0.95) is None
-    assert intervals.requests_to_settle(Share(90, 100), 0.90) is None
+    assert settling.requests_to_settle(Share(90, 100, 8), 0.95) is None
+    assert settling.requests_to_settle(Share(90, 100), 0.90) is None
 
 
 def test_the_design_effect_multiplies_what_would_settle() -> None:
     # z^2 0.95 0.05 / 0.04^2 = 114.04; ten times that with a design effect of 10.
-    assert intervals.requests_to_settle(Share(99, 100), 0.95) == 115
-    assert intervals.requests_to_settle(Share(99, 100), 0.95, 10.0) == 1141
+    assert settling.requests_to_settle(Share(99, 100), 0.95) == 115
+    assert settling.requests_to_settle(Share(99, 100), 0.95, 10.0) == 1141
 
 
 def test_the_number_that_settles_a_difference_is_the_least_one_that_does() -> None:
-    needed = intervals.requests_to_settle_difference(Share(1, 32), Share(6, 32))
+    needed = settling.requests_to_settle_difference(Share(1, 32), Share(6, 32))
     assert needed is not None
     assert intervals.newcombe((needed / 32, needed), (6 * needed / 32, needed)).settled()
     fewer = needed - 1
     assert not intervals.newcombe((fewer / 32, fewer), (6 * fewer / 32, fewer)).settled()
-    assert intervals.requests_to_settle_difference(Share(5, 10), Share(5, 10)) is None
+    assert settling.requests_to_settle_difference(Share(5, 10), Share(5, 10)) is None
 
 
 def test_the_smallest_difference_is_just_shown() -> None:
-    smallest = intervals.smallest_difference(Share(16, 32), 32, upward=True)
+    smallest = settling.smallest_difference(Share(16, 32), 32, upward=True)
     assert smallest is not None
     assert intervals.newcombe((16, 32), ((0.5 + smallest) * 32, 32)).settled()
     assert not intervals.newcombe((16, 32), ((0.5 + smallest - 0.001) * 32, 32)).settled()
-    assert intervals.smallest_difference(Share(32, 32), 32, upward=True) is None
+    assert settling.smallest_difference(Share(32, 32), 32, upward=True) is None
 
 
 def test_noise_is_the_arm_towards_no_difference() -> None:
@@ -193,4 +195,4 @@ def test_noise_is_the_arm_towards_no_difference() -> None:
     assert Estimate(-1.0, -9.0, 2.0).noise == pytest.approx(3.0)
     # A difference twice its noise is settled; half of its noise needs four times the values.
     assert Estimate(2.0, 1.0, 3.0).settled()
-    assert intervals.values_to_settle(Estimate(1.0, -1.0, 3.0), 100) == 400
+    assert settling.values_to_settle(Estimate(1.0, -1.0, 3.0), 100) == 400

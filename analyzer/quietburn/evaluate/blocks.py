@@ -12,7 +12,8 @@ from quietburn.engine.base import Engine
 from quietburn.engine.settings import Settings, request_within
 from quietburn.engine.verdict_columns import DECIDING_FIRST, answered_verdict, rank_of
 from quietburn.evaluate.rates import NOT_VALID, VERDICTS
-from quietburn.intervals.estimates import Blocks, Counts, Floats, Share
+from quietburn.intervals.clusters import Blocks
+from quietburn.intervals.estimates import Counts, Floats, Share
 
 BLOCK_US = 300_000_000  # five minutes
 _EARLY_US = 20_000  # clocks differ: a retry is early from so much on

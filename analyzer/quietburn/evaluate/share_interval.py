@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quietburn.evaluate.blocks import RequestCounts
+from quietburn.intervals import clusters
 from quietburn.intervals import estimates as intervals
 from quietburn.intervals.bad_spells import Spells, bad_spells
-from quietburn.intervals.estimates import Blocks, Clustered, Estimate
+from quietburn.intervals.clusters import Blocks, Clustered
+from quietburn.intervals.estimates import Estimate
 
 WILSON, CLUSTERS = "Wilson", "bootstrap of five-minute blocks"
 LEVEL = 0.95
@@ -90,10 +92,10 @@ def _interval(plain: Estimate, blocks: Blocks | None) -> Interval:
 
 def _resampled(blocks: Blocks, spells: Spells) -> Iterator[Resampled]:
     """Yield the intervals from blocks of five minutes, of half an hour, as long as the bad spells, and of a day."""
-    if len(blocks) < intervals.FEWEST_BLOCKS:
+    if len(blocks) < clusters.FEWEST_BLOCKS:
         return
     for length, fewest in ((1, 1), (_HALF_AN_HOUR, _FEWEST_LONG), (spells.longest, _FEWEST_LONG), (_DAY, FEWEST_NIGHTS)):
-        if length and (found := intervals.cluster_interval(blocks.together(length), fewest)):
+        if length and (found := clusters.cluster_interval(blocks.together(length), fewest)):
             yield Resampled(length * _MINUTES, found)
 
 
@@ -107,9 +109,9 @@ def share_difference(before: Blocks, after: Blocks) -> Estimate | None:
     It is the wider one of blocks of five minutes and of blocks as long as the longest bad spell.
     """
     longest = max(bad_spells(before).longest, bad_spells(after).longest)
-    ways = [intervals.cluster_difference(before, after)]
+    ways = [clusters.cluster_difference(before, after)]
     if longest > 1:
-        ways.append(intervals.cluster_difference(before.together(longest), after.together(longest), _FEWEST_LONG))
+        ways.append(clusters.cluster_difference(before.together(longest), after.together(longest), _FEWEST_LONG))
     return max((way for way in ways if way), key=_width, default=None)
 
 
@@ -130,11 +132,11 @@ def _width(estimate: Estimate) -> float:
 
 def method_words(found: Interval) -> str:
     """Return what the interval may be called, how it was made, and what that leaves out."""
-    if found.blocks < intervals.FEWEST_BLOCKS and found.level:
+    if found.blocks < clusters.FEWEST_BLOCKS and found.level:
         blocks = _counted(found.blocks, "block")
         return (
             f"The interval is {found.method}'s and takes requests as independent, so it is optimistic in a burst "
-            f"({blocks} of five minutes; from {intervals.FEWEST_BLOCKS} on they would be resampled)."
+            f"({blocks} of five minutes; from {clusters.FEWEST_BLOCKS} on they would be resampled)."
         )
     if found.in_clusters:
         return (

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quietburn.intervals.estimates import Blocks, Counts, Floats
+from quietburn.intervals.clusters import Blocks
+from quietburn.intervals.estimates import Counts, Floats
 
 _LENGTHS = (1, 2, 4, 6)  # blocks: spells of 5 to 30 minutes, and longer ones in pieces
 _CHANCE = 0.05  # that a series without one shows one

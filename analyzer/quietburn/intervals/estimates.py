@@ -1,11 +1,10 @@
-"""Intervals at 95 % for shares, quantiles and ratios, for differences of them, and what would settle them.
+"""Intervals at 95 % for shares, quantiles and ratios, and for differences of them.
 
 Nothing here knows a ledger: counts and arrays in, intervals out. What is drawn is drawn from a
 seeded generator, so that the same ledger gives the same interval.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,11 +15,8 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 Z95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
-FEWEST_BLOCKS = 30
 RESAMPLES = 4000
-_SEED = 20_260_908
-_DRAWN_AT_ONCE = 4_000_000  # resamples times blocks held in memory
-_MOST_REQUESTS = 10**9  # what would need more is not settled by waiting
+SEED = 20_260_908
 
 
 class Estimate(NamedTuple):
@@ -161,14 +157,14 @@ def _ranks(u: Floats, n: int) -> Counts:
     return np.clip(np.ceil(u * n).astype(np.int64) - 1, 0, n - 1)
 
 
-def quantile_interval(values: Floats, q: float, seed: int = _SEED) -> Estimate:
+def quantile_interval(values: Floats, q: float, seed: int = SEED) -> Estimate:
     """Return a quantile of values with its bootstrap percentile interval (Efron 1979). Needs values."""
     ordered = np.sort(values)
     low, high = np.quantile(quantile_draws(ordered, q, np.random.default_rng(seed)), [0.025, 0.975])
     return Estimate(float(np.quantile(ordered, q)), float(low), float(high))
 
 
-def quantile_difference(before: Floats, after: Floats, q: float, seed: int = _SEED) -> Estimate:
+def quantile_difference(before: Floats, after: Floats, q: float, seed: int = SEED) -> Estimate:
     """Return the difference of a quantile of two independent samples, after - before; needs values in both.
 
     The interval is the bootstrap's percentile interval, both samples resampled (Efron and
@@ -231,179 +227,6 @@ def student95(freedom: int) -> float:
     return z + sum((term / v ** (i + 1) for i, term in enumerate(terms)), 0.0)
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """A share over five-minute blocks: `part`, `unknown` and `whole` by block (same length, whole > 0).
-
-    `at` numbers the blocks in time, rising; blocks without a request are left out.
-    """
-
-    part: Counts
-    unknown: Counts
-    whole: Counts
-    at: Counts
-
-    def __len__(self) -> int:
-        return len(self.whole)
-
-    @property
-    def share(self) -> Share:
-        """Return the share over all blocks."""
-        return Share(int(self.part.sum()), int(self.whole.sum()), int(self.unknown.sum()))
-
-    def together(self, length: int) -> "Blocks":
-        """Return blocks of so many of these, counted from the first; what has no request is left out again."""
-        longer = (self.at - self.at[0]) // length if len(self) else self.at
-        at, first = np.unique(longer, return_index=True)
-        part, unknown, whole = (
-            np.add.reduceat(counts, first) if len(first) else counts for counts in (self.part, self.unknown, self.whole)
-        )
-        return Blocks(part, unknown, whole, at)
-
-
-@dataclass(frozen=True)
-class Clustered:
-    """A cluster bootstrap's interval; `design_effect` is its variance over that of independent requests."""
-
-    estimate: Estimate
-    design_effect: float | None
-
-
-def cluster_interval(blocks: Blocks, fewest: int = FEWEST_BLOCKS, seed: int = _SEED) -> Clustered | None:
-    """Return a share's interval from resampled blocks, or None with fewer than 30 of them (or `fewest` > 1).
-
-    Requests of a burst share their fate, blocks hardly do. Origin: Davison and Hinkley,
-    Bootstrap Methods and their Application, 1997, section 3.8 (whole clusters resampled);
-    percentiles expanded for the number of blocks after Hesterberg, "What teachers should know
-    about the bootstrap", The American Statistician 69 (2015), section 5.3; design effect after
-    Kish, Survey Sampling, 1965.
-    """
-    if len(blocks) < fewest:
-        return None
-    known, most = _drawn_shares(blocks, np.random.default_rng(seed))
-    tail = _expanded_tail(len(blocks))
-    share = blocks.share
-    independent = share.least * (1 - share.least) / share.whole
-    spread = float(np.var(known)) * len(blocks) / (len(blocks) - 1)
-    estimate = Estimate(share.rate, float(np.quantile(known, tail)), float(np.quantile(most, 1 - tail)))
-    return Clustered(estimate, spread / independent if independent > 0 else None)
-
-
-def cluster_difference(
-    before: Blocks, after: Blocks, fewest: int = FEWEST_BLOCKS, seed: int = _SEED
-) -> Estimate | None:
-    """Return the difference of two shares, after - before, from resampled blocks of both; None with too few.
-
-    Origin as for `cluster_interval`; unknown ones are least kind to each end.
-    """
-    if min(len(before), len(after)) < fewest:
-        return None
-    generator = np.random.default_rng(seed)
-    (known1, most1), (known2, most2) = _drawn_shares(after, generator), _drawn_shares(before, generator)
-    tail = _expanded_tail(min(len(before), len(after)))
-    low, high = np.quantile(known1 - most2, tail), np.quantile(most1 - known2, 1 - tail)
-    return Estimate(after.share.rate - before.share.rate, float(low), float(high))
-
-
-_MOST_BLOCKS = 2000
-
-
-def _drawn_shares(blocks: Blocks, generator: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return the known share and the most possible one of each resample of the blocks."""
-    columns = np.column_stack([blocks.part, blocks.part + blocks.unknown, blocks.whole]).astype(np.float64)
-    # Years of sparse blocks: neighbours are drawn together, which leaves a cluster bootstrap of longer blocks.
-    together = -(-len(columns) // _MOST_BLOCKS)
-    columns = np.add.reduceat(columns, np.arange(0, len(columns), together))
-    count = len(columns)
-    step = max(1, _DRAWN_AT_ONCE // count)
-    sums = [
-        generator.multinomial(count, np.full(count, 1 / count), size=min(step, RESAMPLES - start)) @ columns
-        for start in range(0, RESAMPLES, step)
-    ]
-    part, most, whole = np.concatenate(sums).T
-    return part / whole, most / whole
-
-
-def _expanded_tail(blocks: int) -> float:
-    """Return the percentile that stands for 2.5 % when only so many blocks are resampled."""
-    far = math.sqrt(blocks / (blocks - 1)) * student95(blocks - 1)
-    return 0.5 * math.erfc(far / math.sqrt(2))
-
-
 def wider(one: Estimate, other: Estimate | None) -> Estimate:
     """Return the estimate with the longer interval."""
     return one if other is None or one.high - one.low >= other.high - other.low else other
-
-
-def requests_to_settle(share: Share, limit: float, design_effect: float = 1.0) -> int | None:
-    """Return how many requests would leave the limit outside of Wilson's interval, at the same shares.
-
-    None when no number would: the limit is the share itself, or lies between what is known and
-    what is possible. Origin: Wilson's interval inverts the score test, so it leaves p0 outside
-    from n = z² p0 (1 - p0) / (p - p0)² on; times the design effect (Kish 1965).
-    """
-    if share.least <= limit <= share.most:
-        return None
-    nearest = share.least if limit < share.least else share.most
-    needed = Z95 * Z95 * limit * (1 - limit) / (nearest - limit) ** 2 * max(design_effect, 1.0)
-    return _whole_number(needed)
-
-
-def requests_to_settle_difference(before: Share, after: Share, limit: float = 0.0) -> int | None:
-    """Return how many requests on each side would leave the limit outside of Newcombe's interval, at the same shares.
-
-    None when no number up to a thousand million would.
-    """
-
-    def settled(n: float) -> bool:
-        low = newcombe((before.most * n, n), (after.least * n, n)).low
-        high = newcombe((before.least * n, n), (after.most * n, n)).high
-        return not low <= limit <= high
-
-    return _least(settled)
-
-
-def values_to_settle(estimate: Estimate, count: int) -> int | None:
-    """Return how many values on each side would make a refused difference one: noise shrinks with the root of them."""
-    if estimate.point == 0:
-        return None
-    return _whole_number(count * (estimate.noise / estimate.point) ** 2)
-
-
-def smallest_difference(before: Share, whole: int, *, upward: bool) -> float | None:
-    """Return the least difference from a share that so many requests after could show, or None.
-
-    It is the least d at which Newcombe's interval for rate and rate ± d leaves out 0.
-    """
-    room = 1 - before.rate if upward else before.rate
-    sign = 1 if upward else -1
-
-    def shown(d: float) -> bool:
-        p = min(1.0, max(0.0, before.rate + sign * d))
-        return newcombe((before.part, before.judged), (p * whole, whole)).settled()
-
-    if room <= 0 or not shown(room):
-        return None
-    low, high = 0.0, room
-    while high - low > 1e-5:
-        middle = (low + high) / 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
-    return high
-
-
-def _least(settled: Callable[[float], bool]) -> int | None:
-    """Return the least number at which something that stays true becomes true."""
-    high = 1
-    while not settled(high):
-        high *= 2
-        if high > _MOST_REQUESTS:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if settled(middle) else (middle, high)
-    return high
-
-
-def _whole_number(needed: float) -> int | None:
-    return max(1, math.ceil(needed)) if needed <= _MOST_REQUESTS else None

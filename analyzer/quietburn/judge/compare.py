@@ -23,7 +23,9 @@ from quietburn.evaluate.blocks import (
 from quietburn.evaluate.rates import NOT_VALID, VERDICTS
 from quietburn.evaluate.share_interval import CLUSTERS, incidents_words, share_difference
 from quietburn.intervals import estimates as intervals
-from quietburn.intervals.estimates import Blocks, Estimate, Floats, Share
+from quietburn.intervals import settling
+from quietburn.intervals.clusters import Blocks
+from quietburn.intervals.estimates import Estimate, Floats, Share
 from quietburn.judge.differences import LEAST_JUDGED, difference, refused, uncountable, untold
 from quietburn.report.model import Report
 from quietburn.report.verdict import ComparisonReport, DifferenceReport, ModelsReport, SideReport
@@ -206,11 +208,11 @@ def _share_difference(
     estimate, method = _estimate(before, after, blocks)
     plain = intervals.newcombe_bounded(before, after)
     stretch = ((estimate.high - estimate.low) / (plain.high - plain.low)) ** 2
-    needed = intervals.requests_to_settle_difference(before, after)
+    needed = settling.requests_to_settle_difference(before, after)
     upward = estimate.point >= 0
-    smallest = intervals.smallest_difference(before, after.judged, upward=upward)
+    smallest = settling.smallest_difference(before, after.judged, upward=upward)
     if smallest is None:  # there may be no room for it on that side
-        smallest = intervals.smallest_difference(before, after.judged, upward=not upward)
+        smallest = settling.smallest_difference(before, after.judged, upward=not upward)
     return difference(
         name, label, POINTS, (before.rate, after.rate), (before.judged, after.judged), estimate, method,
         smallest=estimate.noise if method == CLUSTERS else smallest,
@@ -267,7 +269,7 @@ def _paired_share(
     estimate = Estimate(plain.point, low.low, high.high)
     return difference(
         name, label, POINTS, (float(had[told].mean()), float(has[told].mean())), (judged, judged), estimate, PAIRS,
-        smallest=estimate.noise, needed=intervals.values_to_settle(estimate, judged),
+        smallest=estimate.noise, needed=settling.values_to_settle(estimate, judged),
         left_open=untold(*(_share_of(known, most) for known, most in ((had, might_had), (has, might_have)))),
     )
 
@@ -316,7 +318,7 @@ def _latency(name: str, q: float, before: Side, after: Side, pairs: Pairs | None
     return difference(
         f"latency_{name}_ms", f"{label}, of the pairs' differences" if middle else label, "ms", values,
         (len(first), len(second)), estimate, PAIRED_BOOTSTRAP if middle else BOOTSTRAP,
-        smallest=estimate.noise, needed=intervals.values_to_settle(estimate, min(len(first), len(second))),
+        smallest=estimate.noise, needed=settling.values_to_settle(estimate, min(len(first), len(second))),
     )
 
 
@@ -343,7 +345,7 @@ def _tokens(
     estimate = intervals.ratio_difference(first, second)
     return difference(
         name, label, "tokens", (first.value, second.value), counts, estimate, RATIO,
-        smallest=estimate.noise, needed=intervals.values_to_settle(estimate, min(counts)),
+        smallest=estimate.noise, needed=settling.values_to_settle(estimate, min(counts)),
     )
 
 

@@ -9,6 +9,7 @@ from quietburn.evaluate.blocks import AcceptanceFacts
 from quietburn.evaluate.rates import VERDICTS
 from quietburn.evaluate.share_interval import Interval, method_words, share_interval
 from quietburn.intervals import estimates as intervals
+from quietburn.intervals import settling
 from quietburn.intervals.estimates import Estimate, Share
 from quietburn.judge.acceptance import ADVICE, acceptance_checks
 from quietburn.judge.checks import Manner, at_least, at_most, judged, unmeasured
@@ -214,7 +215,7 @@ def _min_usable(asked: Asked, limit: float, now: Side) -> CheckReport:
     if untold and others:
         says += f"; {counted(others, 'event')} of no known kind, left out here, may have been such requests: see [routes]"
     outcome = at_least(found.estimate.low, found.estimate.high, limit)
-    needed = intervals.requests_to_settle(share, limit, found.effect)
+    needed = settling.requests_to_settle(share, limit, found.effect)
     return judged(
         asked.manner, "min_usable", share.rate, found.stated, limit, outcome, says, needed,
         good=share.rate >= limit, untold=untold,
@@ -230,7 +231,7 @@ def _max_gap(asked: Asked, limit: float, now: Side) -> CheckReport:
     says = f"false-success share {_share_words(share, found)}; at most {percent(limit)} is allowed"
     untold = share.least <= limit < share.most
     outcome = at_most(found.estimate.low, found.estimate.high, limit)
-    needed = intervals.requests_to_settle(share, limit, found.effect)
+    needed = settling.requests_to_settle(share, limit, found.effect)
     return judged(
         asked.manner, "max_gap", share.rate, found.stated, limit, outcome, says, needed,
         good=share.rate <= limit, untold=untold,
@@ -260,7 +261,7 @@ def _max_drop(asked: Asked, limit: float, baseline: Baseline) -> CheckReport:
         f"usable rate {percent(after.rate)} of {after.judged:,} against {percent(before.rate)} of {before.judged:,} "
         f"in the baseline: {_change(estimate, 'drop')}; at most {amount(limit, POINTS)} is allowed"
     )
-    needed = intervals.requests_to_settle_difference(after, before, limit)
+    needed = settling.requests_to_settle_difference(after, before, limit)
     outcome = at_most(estimate.low, estimate.high, limit)
     untold = before.least - after.most <= limit < before.most - after.least
     return judged(
@@ -278,7 +279,7 @@ def _max_invalid_rise(asked: Asked, limit: float, now: Side, before: Side) -> Ch
         f"{percent(new.rate)} of {new.whole:,} requests were the caller's fault against {percent(old.rate)} of {old.whole:,}: "
         f"{_change(estimate, 'rise')}; at most {amount(limit, POINTS)} is allowed"
     )
-    needed = intervals.requests_to_settle_difference(old, new, limit)
+    needed = settling.requests_to_settle_difference(old, new, limit)
     outcome = at_most(estimate.low, estimate.high, limit)
     good = estimate.point <= limit
     return judged(asked.manner, "max_invalid_rise", estimate.point, estimate, limit, outcome, says, needed, good=good)
