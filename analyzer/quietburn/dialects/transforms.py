@@ -209,9 +209,12 @@ def text_chars(text: Any) -> Any:
 def system_text(messages: Any) -> Any:
     """Return the instructions that a conversation begins with (they are fingerprinted, never kept)."""
     found = decode(messages) if isinstance(messages, str) else messages
-    if not isinstance(found, list) or isinstance(found, Pairs) or not found or not isinstance(found[0], Pairs | dict):
-        return None
-    first = dict(found[0])
+    return instructions(found[0]) if isinstance(found, list) and not isinstance(found, Pairs) and found else None
+
+
+def instructions(message: Any) -> Any:
+    """Return the text of a conversation's first message where it instructs the model (it is fingerprinted, never kept)."""
+    first = dict(message) if isinstance(message, Pairs | dict) else {}
     content = first.get("content")
     told = first.get("role") in ("system", "developer") and isinstance(content, str) and content != _REDACTED
     return content if told else None
@@ -392,7 +395,7 @@ TRANSFORMS: dict[str, Transform] = {
         ("item_sum", item_sum, 1), ("plus_one", plus_one, 1), ("ms_between", ms_between, 2),
         ("ms_to_first_chunk", ms_to_first_chunk, 3), ("seconds_to_first_byte", seconds_to_first_byte, 2),
         ("choices_chars", choices_chars, 1), ("messages_chars", messages_chars, 1), ("text_chars", text_chars, 1),
-        ("system_text", system_text, 1), ("probe_of_tags", probe_of_tags, 1),
+        ("system_text", system_text, 1), ("instructions", instructions, 1), ("probe_of_tags", probe_of_tags, 1),
         ("flags_caller_left", flags_caller_left, 1), ("flags_complete", flags_complete, 1),
         ("caller_broke_off", caller_broke_off, 1), ("all_bytes_sent", all_bytes_sent, 2),
         ("is_event_stream", is_event_stream, 1), ("side_of_cluster", side_of_cluster, 1),
