@@ -38,6 +38,8 @@ _LIMITS = """## What these numbers don't say
   stands for all.
 - Time until detection is the alert's condition by the ledger's minutes. Scrapes, the rule's evaluation and routing come
   on top.
+- A rule without an alert looks back over the whole ledger: what it finds begins with its first evidence, which nobody
+  could have told by then. That holds for the times by fault, too.
 - A rule that no fault of the simulator is about has a precision here but no recall.
 - A fault that lasts to the end of its night has no time until the alert resets.
 - The random firer has the rule's own alerts, as many and as long, each at a random instant of a random night. The rule
@@ -115,14 +117,19 @@ def _by_rule(tallies: Iterable[RuleTally]) -> str:
 
 
 def _by_time(tallies: Iterable[RuleTally]) -> str:
+    alerting = {rule.id for rule in shipped_rules() if rule.alert.none is None}
     rows = [
-        [f"`{each.rule}`", str(len(each.detected)), minutes(quantile(each.detected, 0.5)), minutes(quantile(each.detected, 0.95)),
-         minutes(quantile(each.reset, 0.95)), rate(each.pages_week), rate(each.pages_week_most)]
+        [f"`{each.rule}`", str(len(each.detected)), *(_delays(each) if each.rule in alerting else ("no alert", "", "")),
+         rate(each.pages_week), rate(each.pages_week_most)]
         for each in tallies
     ]  # fmt: skip
     head = ["Rule", "Faults found", "Detected p50", "Detected p95", "Reset p95", "Pages a healthy week", "at most"]
     note = "Minutes from the fault's start to the alert, and from its end until the alert no longer holds.\n\n"
     return "## By rule: time, and healthy weeks\n\n" + note + table(head, rows)
+
+
+def _delays(told: RuleTally) -> tuple[str, str, str]:
+    return minutes(quantile(told.detected, 0.5)), minutes(quantile(told.detected, 0.95)), minutes(quantile(told.reset, 0.95))
 
 
 def _by_fault(cases: Sequence[Case]) -> str:
