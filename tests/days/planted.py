@@ -14,6 +14,8 @@ from quietburn.ruleset.severity import Severity
 from tests.days.test_healthy_day import CONFIG
 
 SEED = 1
+# What is kept of the day around a fault: longer than any rule looks back, and what comes after.
+BEFORE_S, AFTER_S = 7 * 3600, 3600
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,13 @@ def _healthy() -> tuple[list[Event], list[str]]:
 
 
 def planted_day(rule_id: str | None, folder: Path) -> Found:
-    """Plant a rule's fault into the day, write it, and analyze it; None plants nothing."""
+    """Plant a rule's fault into the day and analyze the hours around it; None plants nothing, and the day stays whole."""
     healthy, lines = _healthy()
     events = [dict(event) for event in healthy]
     unchanged = {id(event): place for place, event in enumerate(events)}
     kept = list(events)  # an event that a fault removes must live on, or another could get its id
     planted = {id(event) for event in FAULTS[rule_id](events)} if rule_id else set()
-    events.sort(key=lambda event: event["ts"])
+    events = _around(planted, sorted(events, key=lambda event: event["ts"]))
     path = folder / "day.jsonl"
     with path.open("w", encoding="utf-8") as ledger:
         for event in events:
@@ -64,3 +66,11 @@ def planted_day(rule_id: str | None, folder: Path) -> Found:
     report = analyze([str(path)], Request(config=CONFIG, threads=1))
     path.unlink()
     return Found(report, frozenset(line for line, event in enumerate(events, 1) if id(event) in planted))
+
+
+def _around(planted: set[int], events: list[Event]) -> list[Event]:
+    """Return the events around the planted ones; all where nothing is planted."""
+    times = [event["ts"] for event in events if id(event) in planted]
+    if not times:
+        return events
+    return [event for event in events if min(times) - BEFORE_S <= event["ts"] <= max(times) + AFTER_S]
