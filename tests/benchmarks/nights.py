@@ -64,7 +64,7 @@ def in_incidents(a_night: float, failing: float, nights: int = 1) -> Kind:
         return found
 
     bad = float(np.mean([rates(np.random.default_rng(seed)).mean() for seed in range(20_000)]))
-    name = f"{a_night:g} incidents a night, failing at {failing:.0%}"
+    name = f"{a_night:g} incidents per night, failing at {failing:.0%}"
     return Kind(name + (f", {nights} nights" if nights > 1 else ""), rates, bad, _BASE, nights)
 
 
@@ -127,7 +127,7 @@ def _cell(count: int, held: int) -> str:
 def simulated(kind: Kind, a_minute: float, runs: int, seed: int) -> Row:
     """Return the row of a kind at so many requests a minute."""
     generator = np.random.default_rng(seed)
-    row = Row(f"{kind.name}; {a_minute:g} a minute")
+    row = Row(f"{kind.name}; {a_minute:g} per minute")
     for _ in range(runs):
         found = share_interval(requests(kind, a_minute, generator), "usable")
         if found:
