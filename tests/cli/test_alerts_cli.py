@@ -78,7 +78,7 @@ def test_without_a_ledger_the_alerts_have_default_numbers_and_are_proven_before_
     assert sorted(tree(tmp_path / "out")) == sorted(FILES)
     header = (tmp_path / "out" / "alerts.yaml").read_text(encoding="utf-8").splitlines()[:3]
     assert "see nothing unless the ledger is exported" in header[0]
-    assert header[1] == "# No ledger was given: the numbers are the rules' defaults and the configuration's."
+    assert header[1] == "# No ledger was given: the numbers are rule defaults and configured values."
     assert header[2] == "# Rules and revisions: late-but-200 1."
     as_they_lie = subprocess.run(
         [real_promtool, "test", "rules", "alerts_test.yaml"], cwd=tmp_path / "out", capture_output=True, text=True, check=False
@@ -92,7 +92,7 @@ def test_with_a_ledger_the_header_names_it_and_its_span(tmp_path: Path) -> None:
 
     assert done.err == "quietburn: 8 files in out, proven by promtool.\n"
     header = (tmp_path / "out" / "alerts.yaml").read_text(encoding="utf-8").splitlines()[1]
-    assert header.startswith(f"# Numbers that the ledger settles are taken from it: {NIGHT} (2026-09-06T20:00:00")
+    assert header.startswith(f"# Numbers that depend on the ledger come from it: {NIGHT} (2026-09-06T20:00:00")
     assert header.endswith("Z).")
 
 
@@ -226,9 +226,9 @@ def test_check_with_other_numbers_is_stale(tmp_path: Path, without_promtool: dic
 
 def test_calls_that_cannot_be_used_say_why_in_one_line_and_write_nothing(tmp_path: Path) -> None:
     calls = {
-        ("--runbook-url", "runbooks/llm"): "--runbook-url 'runbooks/llm': write an absolute address",
-        ("--runbook-url", ""): "--runbook-url '': write an absolute address",
-        ("--dashboard-url", "grafana.example/d/1"): "--dashboard-url 'grafana.example/d/1': write an absolute address",
+        ("--runbook-url", "runbooks/llm"): "--runbook-url 'runbooks/llm': write an absolute URL",
+        ("--runbook-url", ""): "--runbook-url '': write an absolute URL",
+        ("--dashboard-url", "grafana.example/d/1"): "--dashboard-url 'grafana.example/d/1': write an absolute URL",
         ("--objective", "100%"): "--objective '100%': write a share between 0 and 100 %",
         ("--objective", "0"): "--objective '0': write a share between 0 and 100 %",
         ("--objective", "most"): "--objective",
@@ -302,7 +302,7 @@ def test_the_page_of_an_alert_that_is_written_no_longer_is_named_and_left_alone(
     current = run(tmp_path, "alerts", *ONE, "--out", "out", "--check", env=without_promtool)
 
     assert kept
-    assert "LLMGatewaySaturation.md is of an alert that is written no longer" in again.err
+    assert "LLMGatewaySaturation.md belongs to an alert that no longer exists" in again.err
     assert (done.status, done.out) == (1, "")
     assert is_one_line(done.err)
     assert "runbook/LLMGatewaySaturation.md" in done.err

@@ -59,14 +59,14 @@ def test_output_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: 
     assert (unwritable.status, unwritable.out) == (2, "")
     assert unwritable.err == (
         "quietburn: --output closed/report.txt: can't be written (permission denied). "
-        "Name a file in a folder that you may write to.\n"
+        "Name a file in a writable folder.\n"
     )
     assert (closed / "report.txt").read_text() == "kept"
     assert [path.name for path in closed.iterdir()] == ["report.txt"]
     assert (no_folder.status, no_folder.out) == (2, "")
     assert no_folder.err == (
         "quietburn: --output none/report.txt: can't be written (no such file or directory). "
-        "Name a file in a folder that you may write to.\n"
+        "Name a file in a writable folder.\n"
     )
 
 
@@ -148,7 +148,7 @@ def test_dialect_reads_every_line_as_asked(tmp_path: Path) -> None:
     assert detected.report["ledger"]["files"][0]["dialect"] == "admission"
     assert detected.report["rates"]["successes"] == 1
     assert forced.report["ledger"]["files"][0]["dialect"] == "gateway"
-    assert forced.report["ledger"]["files"][0]["detected_because"] == "it was asked for"
+    assert forced.report["ledger"]["files"][0]["detected_because"] == "it was requested"
     assert forced.report["rates"]["successes"] == 0  # the gateway dialect knows no status here, and invents none
 
 
@@ -164,8 +164,8 @@ def test_map_reads_a_dialect_of_ones_own(tmp_path: Path) -> None:
         tmp_path, [["analyze", "night.jsonl"], ["analyze", "night.jsonl", "--map", "mine.toml", "--format", "json"]]
     )
     assert (without.status, without.out) == (2, "")
-    assert without.err.startswith("quietburn: night.jsonl: no known dialect fits its lines. Nearest is ")
-    assert without.err.endswith("Name its fields in a mapping file and pass it with --map.\n")
+    assert without.err.startswith("quietburn: night.jsonl: no known dialect fits its lines. The closest is ")
+    assert without.err.endswith("Map its fields in a mapping file, and pass it with --map.\n")
     assert mapped.report["ledger"]["files"][0]["dialect"] == "mine"
     rates = mapped.report["rates"]
     assert (rates["attempts"], rates["successes"], rates["usable"]) == (3, 2, 1)
@@ -218,11 +218,11 @@ def test_configuration_is_found_upward_and_said_where_it_counts(tmp_path: Path) 
     )
     assert found.report["rates"]["usable"] == 1
     assert found.report["notices"][0] == (
-        f"Where the ledger carries no deadline, 500 ms is taken ({tmp_path.resolve() / 'quietburn.toml'})."
+        f"If a line has no deadline, 500 ms is assumed ({tmp_path.resolve() / 'quietburn.toml'})."
     )
     assert named.report["rates"]["usable"] == 2
     assert named.report["notices"][0] == (
-        "Where the ledger carries no deadline, 1000 ms is taken where route is complete (../../other.toml)."
+        "If a line has no deadline, 1000 ms is assumed where route is complete (../../other.toml)."
     )
     assert {"rule": "late-but-200", "parameter": "min_late_hour", "value": 1.0, "origin": "../../other.toml"} in (
         named.report["thresholds"]
@@ -266,8 +266,8 @@ def test_max_quarantined_is_exceeded_only_by_more(tmp_path: Path) -> None:
     assert [d.status for d in done] == [0, 0, 3, 3]
     assert [d.err for d in done if d.status == 0] == ["", ""]
     assert done[2].err == (
-        "quietburn: could not be judged: 1 of 20 lines were refused, more than --max-quarantined allows (4.9%). "
-        "See the report's quarantine for the reasons.\n"
+        "quietburn: undecided: 1 of 20 lines were refused, more than --max-quarantined allows (4.9%). "
+        "See the quarantine in the report for the reasons.\n"
     )
     assert len({d.out for d in done}) == 1
 
@@ -298,7 +298,7 @@ def test_verbose_says_why_a_dialect_was_chosen_and_names_every_refused_line(tmp_
             ["analyze", "night.jsonl", "--max-quarantined", "100%", "--verbose"],
         ],
     )
-    assert "    and 4 more; --quarantine FILE names them all\n" in short.out
+    assert "    and 4 more; --quarantine FILE lists them all\n" in short.out
     assert "night.jsonl:15" not in short.out
     assert verbose.err == "quietburn: night.jsonl: dialect gateway; 1 of 1 sampled lines fit gateway\n"
     for line in range(2, 16):

@@ -6,15 +6,15 @@ import pytest
 from tests.cli.program import Done, call, is_one_line, run, run_all, write
 
 SEE_HELP = " See --help."
-NO_RULE = " `quietburn rules list` names them all."
+NO_RULE = " `quietburn rules list` lists all rules."
 
 # What is wrong with the call: its arguments, and the whole line after `quietburn: `.
 CALLS = {
     "no ledger": (
-        ["analyze"], "no ledger given; name at least one JSONL file, a folder of them, or - for standard input."
+        ["analyze"], "no ledger given. Name at least one JSONL file, a folder of them, or - for standard input."
     ),
     "an empty name": (
-        ["analyze", ""], "a ledger's name is empty (an unset variable?); name a JSONL file, a folder of them, or -."
+        ["analyze", ""], "a ledger name is empty (an unset variable?). Name a JSONL file, a folder of them, or -."
     ),
     "unknown format": (
         ["analyze", "x.jsonl", "--format", "xml"],
@@ -32,21 +32,21 @@ CALLS = {
         ["analyze", "x.jsonl", "--until", "24 hours"],
         "--until '24 hours': write an ISO time (2026-09-08T02:00:00Z) or a duration (24h, 15m).",
     ),
-    "since that reaches too far": (["analyze", "x.jsonl", "--since", "40000d"], "--since '40000d': reaches back too far."),
+    "since that reaches too far": (["analyze", "x.jsonl", "--since", "40000d"], "--since '40000d': goes back too far."),
     "since at until": (
         ["analyze", "x.jsonl", "--since", "2026-09-08T02:00:00Z", "--until", "2026-09-08T04:00:00+02:00"],
-        "--since is not before --until; the span is empty.",
+        "--since is not before --until; the time range is empty.",
     ),
     "since after until": (
-        ["analyze", "x.jsonl", "--since", "1h", "--until", "2h"], "--since is not before --until; the span is empty."
+        ["analyze", "x.jsonl", "--since", "1h", "--until", "2h"], "--since is not before --until; the time range is empty."
     ),
     "last night and since": (
         ["analyze", "x.jsonl", "--last-night", "--since", "24h"],
-        "--last-night already names a span; leave --since and --until out.",
+        "--last-night can't be combined with --since and --until.",
     ),
     "unknown zone": (
         ["analyze", "x.jsonl", "--tz", "Mars/Olympus_Mons"],
-        "tz 'Mars/Olympus_Mons': no such time zone; write one like Europe/Berlin or UTC.",
+        "tz 'Mars/Olympus_Mons': no such time zone; use a name like Europe/Berlin or UTC.",
     ),
     "mistyped zone": (
         ["analyze", "x.jsonl", "--tz", "europe/berlin"],
@@ -125,7 +125,7 @@ MAPPINGS = {
     "no columns": ('[dialect]\nname = "mine"\n', "columns: is required"),
     "a unit where there is none": (
         '[dialect]\nname = "mine"\n[columns]\nstatus = { from = "code", unit = "s" }\n',
-        "column 'status' has no unit that could be converted; leave `unit` out",
+        "column 'status' has no convertible unit; remove `unit`",
     ),
     "no TOML": ("{}\n", "not valid TOML: "),
 }
@@ -206,12 +206,12 @@ def test_every_parameter_of_every_rule_has_a_range_and_a_number_outside_of_it_is
             for number in (-1, -1e-9, most * 1.01, 1e308):
                 with pytest.raises(UsageError) as refused_:
                     parse_settings([f"{one.id}.{name}={number!r}"], rules)
-                assert str(refused_.value) == f"{one.id}.{name}: {number!r} is outside of its range, {least:g} to {most:g}."
+                assert str(refused_.value) == f"{one.id}.{name}: {number!r} is outside its range, {least:g} to {most:g}."
 
 
 def test_a_number_outside_of_its_range_is_one_line_from_a_flag_and_from_the_configuration(tmp_path: Path) -> None:
     write(tmp_path / "x.jsonl", [call(1)])
-    said = "saturation.waiting_share: -1.0 is outside of its range, 0 to 1."
+    said = "saturation.waiting_share: -1.0 is outside its range, 0 to 1."
     refused(run(tmp_path, "analyze", "x.jsonl", "--set", "saturation.waiting_share=-1.0"), said)
     (tmp_path / "quietburn.toml").write_text("[rules.saturation]\nwaiting_share = -1.0\n")
     place = f"configuration {tmp_path.resolve()}/quietburn.toml: [rules]: "

@@ -50,11 +50,11 @@ def test_what_somebody_else_could_have_put_there_is_not_taken(deep: Path, name: 
     put(path)
     gate = run(deep, "gate", "a.jsonl", "--max-gap", "50%")
     assert (gate.status, gate.out) == (2, "")
-    assert is_one_line(gate.err) and f"configuration {path}: is not taken: " in gate.err
+    assert is_one_line(gate.err) and f"configuration {path}: is ignored: " in gate.err
     analyzed = run(deep, "analyze", "a.jsonl", "--format", "json")
     assert analyzed.status == 0
-    assert is_one_line(analyzed.err) and f"configuration {path}: is not taken: " in analyzed.err
-    assert any(f"configuration {path}: is not taken: " in notice for notice in analyzed.report["notices"])
+    assert is_one_line(analyzed.err) and f"configuration {path}: is ignored: " in analyzed.err
+    assert any(f"configuration {path}: is ignored: " in notice for notice in analyzed.report["notices"])
     named = run(deep, "gate", "a.jsonl", "--config", f"../{name}")
     assert (named.status, named.err) == (0, "")
 

@@ -56,7 +56,7 @@ def test_cpu_from_csv_or_prometheus_finds_what_cpu_in_the_ledger_finds(tmp_path:
     for done in (csv, dated, prometheus):
         assert done.status == 0, done.err
         assert findings(done.report) == expected
-    assert f"CPU use is taken from cpu.csv: {len(told)} samples." in csv.report["notices"]
+    assert f"CPU use comes from cpu.csv: {len(told)} samples." in csv.report["notices"]
     assert "ratios of 1 read as 100 %" in " ".join(prometheus.report["notices"])
 
 
@@ -83,7 +83,7 @@ def test_rows_that_cannot_be_used_are_counted_and_named(tmp_path: Path) -> None:
     ]
     assert (found.refused, found.first_refused) == (5, 3)
     assert by_minute(found.samples) == [("", (T0 + 60) // 60, 50), ("a", T0 // 60, 20)]
-    assert any("5 rows hold no usable time" in notice for notice in found.notices("cpu.csv"))
+    assert any("5 rows have no usable time" in notice for notice in found.notices("cpu.csv"))
 
 
 def test_a_zone_is_that_of_times_that_name_none(tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_a_zone_is_that_of_times_that_name_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "words"), [
     (None, "can't be read (no such file or directory)"),
-    (b"", "its first line must name the columns ts and cpu_pct"),
-    (b"time,load\n1,2\n", "its first line must name the columns ts and cpu_pct"),
+    (b"", "the first line must name the columns ts and cpu_pct"),
+    (b"time,load\n1,2\n", "the first line must name the columns ts and cpu_pct"),
     (b"ts,cpu_pct\n", "holds no usable sample"),
     (b"\xff\xfe\x00", "is not UTF-8 text"),
-    (b"{", "begins like JSON and is none"),
-    (b'{"data": {"result": [{"value": [1, "2"]}]}}', "is no answer to a range query"),
+    (b"{", "starts like JSON but is not valid JSON"),
+    (b'{"data": {"result": [{"value": [1, "2"]}]}}', "is not a range query response"),
     (b'{"data": {"result": [{"values": [[1, "2"], 7, null]}]}}', "holds no usable sample"),
-    (b"[" * 100_000, "begins like JSON and is none"),
+    (b"[" * 100_000, "starts like JSON but is not valid JSON"),
 ])  # fmt: skip
 def test_a_file_that_holds_no_cpu_use_is_one_line(content: bytes | None, words: str, tmp_path: Path) -> None:
     split(tmp_path)

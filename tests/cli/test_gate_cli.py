@@ -10,10 +10,10 @@ import pytest
 from tests.cli.program import QUIETBURN, call, environment, interruptible, is_one_line, jsonl, late, run, write
 
 NOTES = """\
-  note             The interval is Wilson's and takes requests as independent, so it is optimistic in a burst
-                   (1 block of five minutes; from 30 on they would be resampled).
-  note             The gateway's clock misses the way from and to the caller; on time is optimistic by as
-                   much.
+  note             The interval is Wilson's and assumes independent requests, so it is optimistic in a burst
+                   (1 block of five minutes; 30 or more would be resampled).
+  note             The gateway's clock misses the network time to and from the caller, so on time is optimistic
+                   by that much.
 """
 THRESHOLDS = """\
   Thresholds
@@ -28,12 +28,12 @@ quietburn gate: passed
 
   success rate     100.0 %   8 of 8 attempts answered 2xx (what a dashboard shows)
   usable rate      100.0 % [67.6 % to 100.0 %]   8 of 8 judged requests; usable means on time, complete and
-                   non-empty; complete can't be told for 8 of them
+                   non-empty; complete is unknown for 8 of them
   deadline         1,000 ms, from the ledger
 
   Checks
-    pass           min_usable: usable rate 100.0 % [67.6 % to 100.0 %] of 8 judged requests; at least 60.0 %
-                   is asked
+    pass           min_usable: usable rate 100.0 % [67.6 % to 100.0 %] of 8 judged requests; the minimum is
+                   60.0 %
 
 """
     + THRESHOLDS.format(limit="60.0 %")
@@ -52,8 +52,7 @@ quietburn gate: failed
   deadline         1,000 ms, from the ledger
 
   Checks
-    fail           min_usable: usable rate 0.0 % [0.0 % to 32.4 %] of 8 judged requests; at least 60.0 % is
-                   asked
+    fail           min_usable: usable rate 0.0 % [0.0 % to 32.4 %] of 8 judged requests; the minimum is 60.0 %
 
 """
     + THRESHOLDS.format(limit="60.0 %")
@@ -67,13 +66,13 @@ quietburn gate: undecided
 
   success rate     100.0 %   8 of 8 attempts answered 2xx (what a dashboard shows)
   usable rate      87.5 % [52.9 % to 97.8 %]   7 of 8 judged requests; usable means on time, complete and
-                   non-empty; complete can't be told for 7 of them
+                   non-empty; complete is unknown for 7 of them
   not usable       late 1 (12.5 %)
   deadline         1,000 ms, from the ledger
 
   Checks
-    undecided      min_usable: usable rate 87.5 % [52.9 % to 97.8 %] of 8 judged requests; at least 90.0 % is
-                   asked. The interval holds the limit, so this is not settled; about 554 such requests would
+    undecided      min_usable: usable rate 87.5 % [52.9 % to 97.8 %] of 8 judged requests; the minimum is 90.0
+                   %. The interval contains the limit, so this is undecided; about 554 such requests would
                    settle it
 
 """
@@ -100,11 +99,11 @@ def test_a_verdict_is_told_whole_and_ends_in_its_own_status(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "nothing to decide on: give --min-usable 95%"),
+        ([], "nothing to decide: give --min-usable 95%"),
         (["--min-usable", "most"], "--min-usable 'most': write a share such as 5% or 0.05."),
         (["--max-drop", "2%"], "max_drop (--max-drop): needs a --baseline"),
         (["--require", "complet"], "no such criterion (did you mean 'complete'?)"),
-        (["--require", ","], "--require: names no criterion"),
+        (["--require", ","], "--require: is empty"),
         (["--baseline", "gone.jsonl"], "gone.jsonl"),
     ],
 )
@@ -165,8 +164,8 @@ def test_deleting_finish_reason_cannot_turn_a_failing_gate_into_a_passing_one(tm
     done = run(tmp_path, "gate", "silent.jsonl", *asked)
     assert done.status == 1
     said = " ".join(done.out.split())
-    assert "complete can be told for 0.0 % of the 2xx answers" in said
-    assert "It is required, so half must tell it" in said
+    assert "complete is known for 0.0 % of the 2xx answers" in said
+    assert "It is required, so at least half must be known" in said
 
 
 def test_a_deploy_that_turns_a_tenth_of_the_calls_into_401_is_stopped(tmp_path: Path) -> None:
@@ -185,7 +184,7 @@ def test_a_ledger_that_cannot_say_what_was_in_time_never_passes(tmp_path: Path) 
     for extra in ([], ["--undecided", "pass"], ["--point"]):
         done = run(tmp_path, "gate", "night.jsonl", "--min-usable", "1%", *extra)
         assert done.status == 3
-        assert "nobody can say whether they were in time" in " ".join(done.out.split())
+        assert "ost answers can't be judged on time" in " ".join(done.out.split())
 
 
 def test_too_many_refused_lines_are_status_3(tmp_path: Path) -> None:
@@ -206,7 +205,7 @@ def test_acceptance_of_a_run_says_to_halve_the_cap(tmp_path: Path) -> None:
         "acceptance_queue_wait": "fail", "acceptance_upstream_429": "pass", "acceptance_retry_floor": "pass",
     }
     assert (done.status, done.report["advice"]) == (
-        1, ["Acceptance failed: halve the cap before anything else is changed."],
+        1, ["Acceptance failed: halve the cap before you change anything else."],
     )
 
 
@@ -227,7 +226,7 @@ def test_a_retry_before_its_floor_fails_acceptance(tmp_path: Path) -> None:
 def test_a_result_that_goes_to_a_file_leaves_a_word_on_stderr(tmp_path: Path) -> None:
     write(tmp_path / "night.jsonl", [late(n) for n in range(8)])
     done = run(tmp_path, "gate", "night.jsonl", "--min-usable", "60%", "--output", "gate.txt")
-    assert (done.status, done.out, done.err) == (1, "", "quietburn: gate fail; why stands in gate.txt.\n")
+    assert (done.status, done.out, done.err) == (1, "", "quietburn: gate fail; see gate.txt.\n")
     assert (tmp_path / "gate.txt").read_text() == FAILED
 
 
@@ -270,8 +269,8 @@ def test_latencies_that_differ_by_less_than_their_noise_are_no_measurement(tmp_p
     ("arguments", "words"),
     [
         (["a.jsonl", "gone.jsonl"], "gone.jsonl"),
-        (["a.jsonl", "b.jsonl", "--paired"], "--paired: no request_id stands in both ledgers"),
-        (["-", "-"], "standard input can be one of the two"),
+        (["a.jsonl", "b.jsonl", "--paired"], "--paired: the ledgers share no request_id"),
+        (["-", "-"], "only one of the two ledgers can be standard input"),
     ],
 )
 def test_a_comparison_that_cannot_be_made_is_one_line_and_status_2(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -289,5 +288,5 @@ def test_a_comparison_of_a_broken_ledger_is_status_3(tmp_path: Path) -> None:
     done = run(tmp_path, "compare", "a.jsonl", "b.jsonl")
     assert done.status == 3
     assert done.err == (
-        "quietburn: could not be judged: 2 of 10 lines of b.jsonl were refused, more than --max-quarantined allows (5%).\n"
+        "quietburn: undecided: 2 of 10 lines of b.jsonl were refused, more than --max-quarantined allows (5%).\n"
     )

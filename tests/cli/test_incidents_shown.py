@@ -35,7 +35,7 @@ def test_an_incident_is_a_line_and_its_cause_is_told_with_what_followed(tmp_path
 def test_brief_and_full_together_are_refused(tmp_path: Path, night: Path) -> None:
     done = run(tmp_path, "analyze", night.name, "--brief", "--full")
     assert (done.status, done.out) == (2, "")
-    assert done.err == "quietburn: --brief and --full: ask for opposites; leave one out.\n"
+    assert done.err == "quietburn: --brief and --full: can't be combined. Use one of them.\n"
 
 
 def test_a_quiet_night_fits_a_screen_of_24_lines(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ PDF = (
     b"trailer\n<< /Size 3 /Root 1 0 R >>\nstartxref\n117\n%%EOF\n"
 )
 NIGHT = jsonl(call(second) for second in range(2000))
-PLAIN = "none of the lines sampled across it is a JSON object; a ledger is JSON, one object a line."
-NOT_REGULAR = "not a regular file. Copy its content into one, or pipe it in and name '-'."
-NO_LEDGER = "holds no ledger (*.jsonl, *.ndjson, *.log, also .gz and .zst). Name the files themselves."
-NO_FILE = "no such file. Check the name, or name a folder that holds ledgers."
+PLAIN = "none of the sampled lines is a JSON object. A ledger has one JSON object per line."
+NOT_REGULAR = "not a regular file. Copy its content into a file, or pipe it in and name '-'."
+NO_LEDGER = "contains no ledger (*.jsonl, *.ndjson, *.log, also .gz and .zst). Name the files themselves."
+NO_FILE = "no such file. Check the name, or name a folder that contains ledgers."
 DAMAGED = (
-    "can't be decompressed; it is not a {0} file, or it is cut or damaged. "
+    "can't be decompressed; it is not a {0} file, or it is truncated or damaged. "
     "Copy it again, or rename it without {0} if it is plain text."
 )
 BOMB = 100 << 20
@@ -45,8 +45,8 @@ def _empties(path: Path) -> None:
 
 # By name: how it is made, and the line after `quietburn: NAME: `.
 INPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "empty.jsonl": (lambda path: path.touch(), "is empty; there is nothing to analyze."),
-    "empty.jsonl.gz": (lambda path: path.write_bytes(gzip.compress(b"")), "is empty; there is nothing to analyze."),
+    "empty.jsonl": (lambda path: path.touch(), "is empty. There is nothing to analyze."),
+    "empty.jsonl.gz": (lambda path: path.write_bytes(gzip.compress(b"")), "is empty. There is nothing to analyze."),
     "missing.jsonl": (lambda path: path, NO_FILE),
     "no-ledgers": (_notes, NO_LEDGER),
     "folder.jsonl": (lambda path: path.mkdir(), NO_LEDGER),
@@ -58,14 +58,14 @@ INPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "dangling.jsonl": (lambda path: path.symlink_to("gone.jsonl"), NO_FILE),
     "loop.jsonl": (
         lambda path: path.symlink_to(path.name),
-        "can't be opened (too many levels of symbolic links). Name a file that you may read.",
+        "can't be opened (too many levels of symbolic links). Name a readable file.",
     ),
     "s3:": (lambda path: path, NO_FILE),
-    "none-*.jsonl": (lambda path: path, "no file fits this pattern. Check it, or name a folder that holds ledgers."),
-    "empties": (_empties, "is empty, as is every other ledger here; there is nothing to analyze."),
+    "none-*.jsonl": (lambda path: path, "no file matches this pattern. Check it, or name a folder that contains ledgers."),
+    "empties": (_empties, "is empty, like every other ledger here. There is nothing to analyze."),
     "cut.jsonl.gz": (
         lambda path: path.write_bytes(gzip.compress(NIGHT)[:3000]),
-        "the compressed data ends too early; the file is cut. Copy it again.",
+        "the compressed data ends early; the file is truncated. Copy it again.",
     ),
     "plain.jsonl.gz": (lambda path: path.write_bytes(NIGHT), DAMAGED.format(".gz")),
     "tail.jsonl.gz": (lambda path: path.write_bytes(gzip.compress(NIGHT) + b"more text"), DAMAGED.format(".gz")),
@@ -76,7 +76,7 @@ INPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "bomb.jsonl.zst": (lambda path: path.write_bytes(_zstd(NIGHT + b" " * BOMB)), EXPANDS),
     "objects.jsonl": (
         lambda path: path.write_bytes(b'{"name":"x","colour":"red"}\n{"name":"y","colour":"blue"}\n'),
-        "no known dialect fits its lines. Nearest is ",
+        "no known dialect fits its lines. The closest is ",
     ),
 }
 
@@ -117,11 +117,11 @@ def test_a_file_that_may_not_be_read_is_one_line_that_names_it(tmp_path: Path) -
     file, folder, within = (run_without_rights(tmp_path, "analyze", n) for n in ("secret.jsonl", "closed", "closed/night.jsonl"))
     closed.chmod(0o755)
     assert (file.status, file.out) == (2, "")
-    assert file.err == "quietburn: secret.jsonl: can't be read (permission denied). Name a file that you may read.\n"
+    assert file.err == "quietburn: secret.jsonl: can't be read (permission denied). Name a readable file.\n"
     assert (folder.status, folder.out) == (2, "")
     assert folder.err == "quietburn: closed: can't be listed (permission denied). Name the files themselves.\n"
     assert (within.status, within.out) == (2, "")
-    assert within.err == "quietburn: closed/night.jsonl: can't be opened (permission denied). Name a file that you may read.\n"
+    assert within.err == "quietburn: closed/night.jsonl: can't be opened (permission denied). Name a readable file.\n"
 
 
 def test_one_bad_file_among_good_ones_refuses_the_call(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_one_bad_file_among_good_ones_refuses_the_call(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     done = run(tmp_path, "analyze", "good.jsonl", "empty.jsonl")
     assert (done.status, done.out) == (2, "")
-    assert done.err == "quietburn: empty.jsonl: is empty; there is nothing to analyze.\n"
+    assert done.err == "quietburn: empty.jsonl: is empty. There is nothing to analyze.\n"
 
 
 def test_an_empty_or_closed_standard_input_is_one_line(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_an_empty_or_closed_standard_input_is_one_line(tmp_path: Path) -> None:
 
     empty = run(tmp_path, "analyze", "-", stdin=b"")
     assert (empty.status, empty.out) == (2, "")
-    assert empty.err == "quietburn: -: is empty; there is nothing to analyze.\n"
+    assert empty.err == "quietburn: -: is empty. There is nothing to analyze.\n"
     for arguments, said in (
-        (["analyze", "-"], "-: standard input is closed; pipe a ledger in, or name a file."),
+        (["analyze", "-"], "-: standard input is closed. Pipe a ledger in, or name a file."),
         (["fingerprint"], 'standard input: is closed; write {"prefix": "..."} to it.'),
     ):
         closed = subprocess.run(

@@ -43,4 +43,4 @@ def test_another_way_to_join_is_refused(tmp_path: Path) -> None:
     logs(tmp_path / "night", empty=0)
     for command in (("gate", "night", "--min-usable", "80%"), ("compare", "night", "night")):
         done = run(tmp_path, *command, "--join", "time")
-        assert (done.status, done.err) == (2, "quietburn: --join time: logs are joined by request_id only.\n")
+        assert (done.status, done.err) == (2, "quietburn: --join time: logs can be joined only by request_id.\n")

@@ -35,11 +35,11 @@ def test_a_proposed_mapping_reads_the_ledger_that_it_was_made_for(tmp_path: Path
     assert mapping["dialect"]["name"] == "own"
     assert mapping["columns"]["latency_ms"] == {"from": "/outcome/latency_s", "unit": "s"}
     assert mapping["columns"]["ts"] == {"from": "when"}
-    assert "its values are times; taken as the end" in proposal.out
+    assert "its values are times; assumed to be the end" in proposal.out
     assert mapping["columns"]["prompt_tokens"] == {"from": "/usage/input_tokens"}
     assert "#   seen  50%" in proposal.out
     assert "# Rules that this enables: " in proposal.out
-    assert "# On these lines it gives: 40 lines, 40 attempts, 100.0% answered 2xx, 600 tokens, from 20" in proposal.out
+    assert "# Result on these lines: 40 lines, 40 attempts, 100.0% answered 2xx, 600 tokens, from 20" in proposal.out
     assert "secret" not in proposal.out
     assert "sk-1234567890abcdef" not in proposal.out
     (tmp_path / "own.toml").write_text(proposal.out)
@@ -59,7 +59,9 @@ def test_map_says_which_dialect_fits_already_and_refuses_what_it_cannot_use(tmp_
     )
     assert "# 1 of 1 lines sampled across known.jsonl fit the dialect 'gateway', which is read without --map" in known.out
     assert tomllib.loads(known.out) == {}
-    for done, said in ((words, "words.jsonl: none of the lines"), (odd, "odd.jsonl: no key of it"), (name, "--name 'No'")):
+    for done, said in (
+        (words, "words.jsonl: none of the sampled lines"), (odd, "odd.jsonl: none of its keys"), (name, "--name 'No'")
+    ):
         assert (done.status, done.out) == (2, "")
         assert said in done.err
         assert "Traceback" not in done.err

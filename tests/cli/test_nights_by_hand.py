@@ -138,7 +138,7 @@ def test_cheap_readiness_checks_are_no_attempts_and_no_finding(tmp_path: Path) -
     rates = report["rates"]
     assert (rates["attempts"], rates["success_rate"], rates["usable_rate"], rates["amplification"]) == (0, None, None, None)
     assert "  Success rate           -   0 of 0 attempts answered 2xx (what a dashboard shows)\n" in text.out
-    assert "  Usable rate            -   no caller asked for anything\n" in text.out
+    assert "  Usable rate            -   no caller requests\n" in text.out
 
 
 def test_32_unbounded_callers_are_all_answered_and_one_in_time(tmp_path: Path) -> None:
@@ -260,9 +260,9 @@ def test_each_damaged_line_is_named_with_its_reason_and_none_is_lost(tmp_path: P
     report = done.report
     assert {entry["line"]: entry["reason"] for entry in report["quarantine"]} == {
         2: "not valid JSON",
-        5: "the same key twice with different values",
-        6: "not valid JSON: more text after the object",
-        7: "a time that can't be read",
+        5: "a repeated key with different values",
+        6: "not valid JSON: trailing text after the object",
+        7: "an unreadable time",
         8: "valid JSON, but not an object",
         10: "no time",
         11: "not valid UTF-8",
@@ -290,8 +290,8 @@ def test_a_ledger_too_damaged_to_judge_is_reported_and_ends_in_three(tmp_path: P
     )
     assert damaged.status == 3
     assert damaged.err == (
-        "quietburn: could not be judged: 2 of 4 lines were refused, more than --max-quarantined allows (5%). "
-        "See the report's quarantine for the reasons.\n"
+        "quietburn: undecided: 2 of 4 lines were refused, more than --max-quarantined allows (5%). "
+        "See the quarantine in the report for the reasons.\n"
     )
     assert (damaged.report["ledger"]["events"], damaged.report["ledger"]["quarantined"]) == (2, 2)
     assert strict.status == 3  # what can't be judged is not a finding

@@ -40,7 +40,7 @@ def test_no_command_shows_the_help_and_is_no_success(tmp_path: Path) -> None:
     for done, shown in ((bare, "Usage: quietburn "), (rules, "Usage: quietburn rules ")):
         assert done.status == 2
         assert done.out.startswith(shown)
-        assert done.err == "quietburn: no command was given; name one of those above.\n"
+        assert done.err == "quietburn: no command given. Use one of the commands above.\n"
 
 
 def test_rules_list_names_every_rule_once_as_text_and_as_json(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_fingerprint_prints_what_is_left_without_clocks_and_ids(
         (b"", 'not valid JSON; write {"prefix": "..."}.'),
         (b"\xff\xfe", 'not valid JSON; write {"prefix": "..."}.'),
         (b'{"a":' * 60_000, 'not valid JSON; write {"prefix": "..."}.'),
-        (b'{"text": "SECRET"}', 'needs an object with a text under "prefix".'),
-        (b'{"prefix": 5}', 'needs an object with a text under "prefix".'),
-        (b'["SECRET"]', 'needs an object with a text under "prefix".'),
+        (b'{"text": "SECRET"}', 'must be an object with a string under "prefix".'),
+        (b'{"prefix": 5}', 'must be an object with a string under "prefix".'),
+        (b'["SECRET"]', 'must be an object with a string under "prefix".'),
     ],
     ids=["text", "nothing", "not UTF-8", "too deep", "no prefix", "a number", "a list"],
 )

@@ -98,7 +98,7 @@ def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
         capture_output=True, text=True, env=environment(PYTHONPATH=str(Path(__file__).parents[2] / "analyzer")), check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "quietburn: the working directory is gone. Change to a folder that exists.\n"
+    assert done.stderr == "quietburn: the working directory no longer exists. Change to another folder.\n"
 
 
 # A set of files, killed at every step

@@ -130,7 +130,7 @@ def test_the_comment_shows_both_rates_why_not_usable_and_the_source_of_the_deadl
     assert "| success | 100.0 % | 32 of 32 attempts answered 2xx |" in out
     assert "| usable | 3.1 % [0.6 % to 15.7 %] | 1 of 32 judged requests |" in out
     assert "Not usable: late 31 (96.9 %)." in out
-    assert "Deadline: 1,000 ms, from the ledger; usable means on time, complete and non-empty; complete can't be told" in out
+    assert "Deadline: 1,000 ms, from the ledger; usable means on time, complete and non-empty; complete is unknown" in out
     assert "### quietburn gate: failed" in out
     assert "Repeat: `quietburn gate night.jsonl --min-usable 50%`" in out
 
@@ -142,7 +142,7 @@ def test_github_annotates_and_adds_to_the_summary(tmp_path: Path) -> None:
     done = run(tmp_path, "gate", "night.jsonl", "--min-usable", "60%", "--only", "late-but-200", "--format", "github", env=env)
     assert done.out == (
         "::error title=quietburn gate%3A min_usable (fail)::usable rate 0.0 %25 [0.0 %25 to 32.4 %25] of 8 judged requests; "
-        "at least 60.0 %25 is asked\n"
+        "the minimum is 60.0 %25\n"
         "::warning title=quietburn%3A late-but-200::Answers arrive as 200 after the caller's deadline (1 finding, 8 lines)\n"
         "quietburn gate: failed\n"
     )
@@ -155,7 +155,7 @@ def test_a_summary_that_cannot_be_written_changes_no_verdict(tmp_path: Path) -> 
     write(tmp_path / "night.jsonl", [call(n) for n in range(8)])
     env = environment(GITHUB_STEP_SUMMARY=str(tmp_path / "no" / "folder"))
     done = run(tmp_path, "gate", "night.jsonl", "--min-usable", "60%", "--format", "github", env=env)
-    assert (done.status, done.err) == (0, "quietburn: GITHUB_STEP_SUMMARY: can't be written; the summary is left out.\n")
+    assert (done.status, done.err) == (0, "quietburn: GITHUB_STEP_SUMMARY: can't be written; there is no summary.\n")
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_the_text_report_puts_the_two_rates_before_any_finding(reports: dict[str
     lines = shown.split("\n")
     assert lines[3] == "  Success rate     100.0 %   7 of 7 attempts answered 2xx (what a dashboard shows)"
     assert lines[4].startswith("  Usable rate       14.3 %   1 of 7 judged requests [")
-    assert lines[5].strip() == "usable means on time, complete and non-empty; complete can't be told for 1 of them"
+    assert lines[5].strip() == "usable means on time, complete and non-empty; complete is unknown for 1 of them"
     assert shown.index("Usable rate") < shown.index("Incidents (") < shown.index("late-but-200")
     assert "\x1b" not in shown
     for label in ("observed    ", "inference   ", "action      ", "lines       "):

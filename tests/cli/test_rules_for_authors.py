@@ -22,7 +22,7 @@ def test_a_good_rule_of_ones_own_has_nothing_to_mend(tmp_path: Path) -> None:
 
     done = run(tmp_path, "rules", "check", "mine")
 
-    assert (done.status, done.out, done.err) == (0, "1 rule: nothing to mend.\n", "")
+    assert (done.status, done.out, done.err) == (0, "1 rule: nothing to fix.\n", "")
 
 
 def test_each_thing_that_is_wrong_is_named_with_file_and_key_and_the_exit_status_is_1(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_each_thing_that_is_wrong_is_named_with_file_and_key_and_the_exit_status
 
     done = run(tmp_path, "rules", "check", "mine")
 
-    assert (done.status, done.err) == (1, "4 to mend.\n")
+    assert (done.status, done.err) == (1, "4 to fix.\n")
     broken, median, needs, sentence = done.out.splitlines()
     assert broken.startswith("mine/broken.toml: rule.revision: is required; ")
     assert median.startswith("mine/own-rule.toml: window.observed.over_share: calls median(); ")
@@ -50,7 +50,7 @@ def test_a_place_without_rules_and_an_id_that_is_taken_are_refused_in_one_line(t
     nothing = run(tmp_path, "rules", "check", "nowhere")
     taken = run(tmp_path, "rules", "new", "saturation")
 
-    assert (nothing.status, nothing.err) == (2, "quietburn: nowhere: there is no such file or folder.\n")
+    assert (nothing.status, nothing.err) == (2, "quietburn: nowhere: no such file or folder.\n")
     assert (taken.status, taken.err) == (
-        2, "quietburn: rules new saturation: rules/saturation.toml is there already; choose another id.\n"
+        2, "quietburn: rules new saturation: rules/saturation.toml already exists. Choose another id.\n"
     )

@@ -103,7 +103,7 @@ def test_a_rotated_file_is_the_same_file_under_its_new_name(tmp_path: Path) -> N
     assert sorted(Path(file["path"]).name for file in report["ledger"]["files"]) == ["ledger.jsonl", "ledger.jsonl.1"]
     assert (report["rates"]["requests"], report["ledger"]["duplicates"]) == (120, 0)
     assert [file["events"] for file in held(tmp_path)] == [60, 60]
-    assert "holds other lines than when it was loaded" in " ".join(report["notices"])
+    assert "its lines changed since it was loaded" in " ".join(report["notices"])
 
 
 def test_the_same_night_compressed_is_known_by_its_content(tmp_path: Path) -> None:
@@ -192,16 +192,16 @@ def test_what_is_no_store_is_refused_in_one_line_and_left_as_it_is(tmp_path: Pat
     (tmp_path / "folder").mkdir()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     calls = {
-        ("analyze", "a.jsonl", "--db", "text.db"): "--db text.db: is not a store",
-        ("analyze", "a.jsonl", "--db", "other.db"): "--db other.db: is a DuckDB file of something else",
+        ("analyze", "a.jsonl", "--db", "text.db"): "--db text.db: is not a quietburn store",
+        ("analyze", "a.jsonl", "--db", "other.db"): "--db other.db: is a DuckDB file of another program",
         ("analyze", "a.jsonl", "--db", "newer.db"): "--db newer.db: was written by another version",
         ("analyze", "a.jsonl", "--db", "folder"): "--db folder:",
         ("analyze", "a.jsonl", "--db", "none/x.db"): "--db none/x.db:",
         ("analyze", "--db", "none.db"): "--db none.db: no such file",
         ("nights", "--db", "none.db"): "--db none.db: no such file",
-        ("nights", "--db", "other.db"): "--db other.db: is a DuckDB file of something else",
-        ("nights", "--db", "text.db"): "--db text.db: is not a store",
-        ("analyze", "a.jsonl", "--show-raw"): "--show-raw: name the file",
+        ("nights", "--db", "other.db"): "--db other.db: is a DuckDB file of another program",
+        ("nights", "--db", "text.db"): "--db text.db: is not a quietburn store",
+        ("analyze", "a.jsonl", "--show-raw"): "--show-raw: needs --quarantine FILE",
     }
 
     done = run_all(tmp_path, list(calls))

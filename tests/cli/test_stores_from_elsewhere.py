@@ -163,7 +163,7 @@ def test_an_empty_file_holds_no_ledger_and_is_left_as_it_is(tmp_path: Path) -> N
     empty = tmp_path / "empty.db"
     empty.touch()
     listed = run(tmp_path, "nights", "--db", "empty.db")
-    assert (listed.status, listed.out, listed.err) == (0, "The store holds no ledger.\n", "")
+    assert (listed.status, listed.out, listed.err) == (0, "The store contains no ledger.\n", "")
     done = run(tmp_path, "analyze", "--db", "empty.db")
     assert (done.status, done.out) == (2, "")
     assert is_one_line(done.err) and "holds no ledger" in done.err

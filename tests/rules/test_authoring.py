@@ -82,8 +82,8 @@ def test_a_missing_case_flip_edge_or_fault_is_named_with_what_to_add(place: Chec
     place.case_file(RULE).unlink()
 
     case = "fixtures/rules/cases/streams_slowed.py"
-    assert f"{case}: has no edge for min_hits; add the number at which a verdict turns." in words
-    assert f"{case}: has no Flip of hit_share alone; add one that changes a verdict." in words
+    assert f"{case}: has no edge for min_hits; add the number at which a verdict changes." in words
+    assert f"{case}: has no Flip for hit_share alone; add one that changes a verdict." in words
     assert any(w.startswith("fixtures/days/streams_slowed_faults.py: is missing: no fault is planted") for w in words)
     assert any(w.startswith(f"{case}: is missing") for w in said(place))
 
@@ -97,7 +97,7 @@ def test_what_a_rule_finds_otherwise_than_its_case_says_is_told_in_words(place: 
 
     assert "fires.jsonl: by-a-hair: count is 60, expected 6" in words
     assert "fires.jsonl: by-a-hair: observed share is 1, expected 0.1" in words
-    assert "quiet.jsonl: exactly-5-percent: found a ticket on {'route': 'complete'} that is not expected" in words
+    assert "quiet.jsonl: exactly-5-percent: found a ticket on {'route': 'complete'} that was not expected" in words
     assert "fires.jsonl with min_hits = 7: by-a-hair is ticket, expected quiet" in words
     assert any(w.startswith("fires.jsonl: edge of min_hits: at 6.000006 by-a-hair is ticket, expected quiet") for w in words)
 
@@ -120,7 +120,7 @@ def test_two_rules_that_count_different_things_under_one_name_are_named(place: C
 
     assert problems == []
     assert [problem.words for problem in check_files(rules)] == [
-        "event 'streams-slowed-seen' counts something else than that of answers-failed; give it another name."
+        "event 'streams-slowed-seen' counts something different from the one in answers-failed. Rename it."
     ]
 
 
@@ -128,8 +128,8 @@ def test_an_id_that_is_taken_or_malformed_is_refused_and_nothing_is_written(plac
     new_rule(place, RULE)
     written = sorted(place.root.rglob("*"))
 
-    with pytest.raises(UsageError, match=r"rules/streams-slowed.toml is there already; choose another id"):
+    with pytest.raises(UsageError, match=r"rules/streams-slowed.toml already exists. Choose another id"):
         new_rule(place, RULE)
-    with pytest.raises(UsageError, match=r"write lower-case words joined by -"):
+    with pytest.raises(UsageError, match=r"use lower-case words joined by -"):
         new_rule(place, "../Streams")
     assert sorted(place.root.rglob("*")) == written

@@ -22,7 +22,7 @@ PORTABLE = (
     "SELECT CASE WHEN COALESCE(a, 0) <> 0 THEN sum(b) / avg(a) END FROM events GROUP BY a",
 )
 
-MEDIAN = "calls median(); engines compute it differently; take the row of a place with row_number() (CONTRIBUTING.md, Medians)"
+MEDIAN = "calls median(); engines compute it differently; select the row by rank with row_number() (CONTRIBUTING.md, Medians)"
 REFUSED = {
     "SELECT 1; SELECT 2": "holds 2 statements; write one SELECT",
     "DROP TABLE events": "is not one SELECT that can be parsed",
@@ -42,15 +42,15 @@ REFUSED = {
     "SELECT getenv('HOME') FROM events": "calls getenv()",
     "SELECT a LIKE 'x%' FROM events": "calls ~~()",
     "SELECT a, count(*) FROM events GROUP BY ALL": "uses GROUP BY ALL",
-    "SELECT count(*) FROM events GROUP BY a + 1": "groups by something else than named columns",
+    "SELECT count(*) FROM events GROUP BY a + 1": "groups by something other than named columns",
     "SELECT count(*) FROM events GROUP BY ROLLUP (a, b)": "uses grouping sets",
     "SELECT a FROM events e ASOF JOIN events f ON e.a >= f.a": "uses a join that is neither inner nor left (asof inner)",
     "SELECT 1 FROM events FULL JOIN events f ON events.a = f.a": "uses a join that is neither inner nor left (regular full)",
     "SELECT 1 FROM events, events f": "uses a join that is neither inner nor left (cross inner)",
     "SELECT 1 FROM events e JOIN events f ON e.a > f.a":
-        "joins on something else than equalities; put other conditions into WHERE",
+        "joins on something other than equalities; put other conditions into WHERE",
     "SELECT 1 FROM events e JOIN events f ON e.a = f.a OR e.b = f.b":
-        "joins on something else than equalities; put other conditions into WHERE",
+        "joins on something other than equalities; put other conditions into WHERE",
     "SELECT DISTINCT a FROM events": "uses distinct on a result",
     "SELECT a FROM events LIMIT 1": "uses limit on a result",
     "SELECT a FROM events ORDER BY a": "uses order on a result",
@@ -59,19 +59,19 @@ REFUSED = {
     "SELECT lag(a IGNORE NULLS) OVER (ORDER BY b) FROM events": "uses IGNORE NULLS",
     "SELECT ntile(4) OVER (ORDER BY b) FROM events": "calls ntile() over a window",
     "SELECT sum(a) OVER (ORDER BY b GROUPS 1 PRECEDING) FROM events": "uses a frame other than ROWS or RANGE",
-    "SELECT a FROM other": "reads from 'other'; there is only 'events' and what WITH names",
-    "SELECT a FROM '/etc/passwd'": "reads from '/etc/passwd'; there is only 'events' and what WITH names",
-    "SELECT a FROM main.events": "reads from 'events' of another schema; there is only 'events' and what WITH names",
-    "SELECT a FROM read_csv('x')": "reads from something that is no table (table function)",
-    "SELECT a FROM (VALUES (1)) AS t (a)": "reads from something that is no table (expression list)",
+    "SELECT a FROM other": "reads from 'other'; it may read only 'events' and the names in WITH",
+    "SELECT a FROM '/etc/passwd'": "reads from '/etc/passwd'; it may read only 'events' and the names in WITH",
+    "SELECT a FROM main.events": "reads from 'events' of another schema; it may read only 'events' and the names in WITH",
+    "SELECT a FROM read_csv('x')": "reads from something other than a table (table function)",
+    "SELECT a FROM (VALUES (1)) AS t (a)": "reads from something other than a table (expression list)",
     "SELECT (SELECT max(a) FROM events) FROM events": "uses an expression that is not portable (subquery)",
     "SELECT a FROM events WHERE a IN (SELECT b FROM events)": "uses an expression that is not portable (subquery)",
     "SELECT TRY_CAST(a AS BIGINT) FROM events": "uses TRY_CAST",
-    "SELECT CAST(a AS DATE) FROM events": "casts to DATE; there are BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR",
+    "SELECT CAST(a AS DATE) FROM events": "casts to DATE; allowed types are BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR",
     "SELECT a IS DISTINCT FROM 1 FROM events": "uses compare distinct from",
     "SELECT * EXCLUDE (a) FROM events": "uses a star with EXCLUDE, REPLACE or COLUMNS",
     "SELECT COLUMNS('a.*') FROM events": "uses a star with EXCLUDE, REPLACE or COLUMNS",
-    "SELECT a FROM events UNION SELECT b FROM events": "joins results by something else than UNION ALL",
+    "SELECT a FROM events UNION SELECT b FROM events": "combines results by something other than UNION ALL",
     "SELECT a FROM events USING SAMPLE 10%": "uses TABLESAMPLE",
     "WITH RECURSIVE r AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM r) SELECT a FROM r":
         "is a recursive cte node, not a plain SELECT",
@@ -98,13 +98,13 @@ def test_a_fault_is_found_however_deep_it_stands() -> None:
 def test_a_name_of_an_inner_with_is_not_known_outside_of_it() -> None:
     outside = "SELECT a FROM (WITH b AS (SELECT 1 AS a) SELECT a FROM b) JOIN b ON b.a = 1"
 
-    assert faults(outside) == ["reads from 'b'; there is only 'events' and what WITH names"]
+    assert faults(outside) == ["reads from 'b'; it may read only 'events' and the names in WITH"]
 
 
 def test_minutes_and_suspects_are_tables_of_the_rules_that_have_them() -> None:
     both = "SELECT s.a FROM minutes m JOIN suspects s ON m.minute = s.minute"
 
-    unknown = [f"reads from '{name}'; there is only 'events' and what WITH names" for name in ("minutes", "suspects")]
+    unknown = [f"reads from '{name}'; it may read only 'events' and the names in WITH" for name in ("minutes", "suspects")]
     assert faults(both) == unknown
     assert faults(both, frozenset({"events", "minutes", "suspects"})) == []
     own = rule("readiness-gap")

@@ -57,7 +57,7 @@ def test_another_meaning_under_a_released_revision_is_refused_until_the_revision
     refused = unraised([Rule.model_validate(changed)], released())
     changed["rule"]["revision"] = revision + 1
 
-    assert refused == {RULE: f"was released with another meaning; set it to {revision + 1}, or take the change back"}
+    assert refused == {RULE: f"was released with another meaning; set it to {revision + 1}, or revert the change"}
     assert unraised([Rule.model_validate(changed)], released()) == {}
 
 

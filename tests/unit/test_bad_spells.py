@@ -28,14 +28,14 @@ def judged(blocks: Blocks) -> Interval:
 def test_a_night_of_scattered_failures_has_no_incident_and_a_95_percent_interval_for_such_nights() -> None:
     found = judged(night(_QUIET * 12))
     assert (found.spells, found.level, found.stated) == (Spells(0, 0), 0.95, found.estimate)
-    assert method_words(found).startswith("The 95 % interval is for nights without an incident, as this night;")
+    assert method_words(found).startswith("The 95 % interval covers nights without an incident, like this night;")
 
 
 def test_a_night_with_one_incident_of_ten_minutes_has_an_interval_for_this_night_only() -> None:
     found = judged(night([*_QUIET * 6, 18, 19, *_QUIET * 6]))
     assert (found.spells, found.level, found.stated) == (Spells(1, 2), None, None)
     words = method_words(found)
-    assert words.startswith("The interval is for this night: 1 incident of up to 10 minutes made it, and nights with an")
+    assert words.startswith("The interval covers only this night: 1 incident of up to 10 minutes drove it, and nights with an")
     assert "95 %" not in words
 
 
@@ -51,7 +51,7 @@ def test_twenty_incidents_tell_how_often_they_come_and_nineteen_do_not() -> None
     nineteen, twenty = (judged(night([*_QUIET, *[18, 0, 1, 0, 0, 0, 1, 0] * count])) for count in (19, 20))
     assert (nineteen.spells.count, nineteen.level) == (19, None)
     assert (twenty.spells.count, twenty.level) == (20, 0.95)
-    assert "as often as here (20 incidents of up to 5 minutes)" in method_words(twenty)
+    assert "as frequent as here (20 incidents of up to 5 minutes)" in method_words(twenty)
 
 
 def test_longer_incidents_make_a_longer_interval_than_as_many_failures_alone() -> None:

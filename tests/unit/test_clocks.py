@@ -64,7 +64,7 @@ def test_where_nobody_tells_who_wrote_a_line_early_retries_are_not_blamed_on_cal
     report = report_of(tmp_path, events)
 
     assert compared(report) == {"clock-skew"}
-    assert any("no field tells who wrote a line" in notice for notice in report.notices)
+    assert any("no field names the writer of a line" in notice for notice in report.notices)
 
 
 @pytest.mark.parametrize("writer", ["gw-1", None])

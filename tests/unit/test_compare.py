@@ -93,7 +93,7 @@ def test_tokens_of_a_usable_answer_carry_what_bought_none(tmp_path: Path) -> Non
 def test_tokens_that_only_one_ledger_tells_are_not_compared(tmp_path: Path) -> None:
     found = named(compared(tmp_path, calls(8, actual_tokens=100), calls(8)), "tokens_per_request")
     assert (found.verdict, found.says) == (
-        Standing.REFUSED, "not compared: 100% and 0% of the 2xx attempts say their tokens",
+        Standing.REFUSED, "not compared: 100% and 0% of the 2xx attempts report their tokens",
     )
 
 
@@ -112,7 +112,7 @@ def test_ledgers_that_do_not_measure_the_same_are_compared_on_what_both_measure(
     assert report.before.rates.usable_rate == 0.8
     assert (found.before, found.after) == (1.0, 1.0)
     assert (report.criteria, report.criteria_left_out) == (["on_time", "non_empty"], ["complete"])
-    assert any("left out of the comparison: complete" in notice for notice in report.notices)
+    assert any("so not compared: complete" in notice for notice in report.notices)
 
 
 def test_a_cut_answer_that_was_late_too_is_late_where_only_time_is_asked(tmp_path: Path) -> None:
@@ -146,13 +146,15 @@ def test_a_fall_that_what_cannot_be_told_may_undo_is_not_called_noise(tmp_path: 
     assert [found.before, found.after] == pytest.approx([1.0, 2 / 3])
     assert (found.before_count, found.after_count) == (60, 60)
     assert found.verdict is Standing.UNTOLD
-    assert found.says == "can't be told: -33.3 points of those judged, but with those that can't be told -60.0 to +20.0 points"
+    assert found.says == (
+        "undecided: -33.3 points over judged requests, but -60.0 to +20.0 points including those that can't be judged"
+    )
 
 
 def test_shares_of_which_less_than_half_is_judged_are_not_compared(tmp_path: Path) -> None:
     untold = [event(n, status=None) for n in range(200, 209)]
     found = named(compared(tmp_path, calls(8), calls(8) + untold), "usable_rate")
-    assert (found.verdict, found.says) == (Standing.REFUSED, "not compared: on one side more than half can't be told")
+    assert (found.verdict, found.says) == (Standing.REFUSED, "not compared: more than half of one side can't be judged")
 
 
 @pytest.mark.parametrize(
@@ -160,8 +162,8 @@ def test_shares_of_which_less_than_half_is_judged_are_not_compared(tmp_path: Pat
     [
         (3, False, "2,000 ms, from the ledger"),
         (0, True, "2,000 ms (quietburn.toml)"),
-        (1, True, "2,000 ms, from the ledger; where it carries none, 2,000 ms (quietburn.toml)"),
-        (0, False, "none known: log deadline_ms, or configure it"),
+        (1, True, "2,000 ms, from the ledger; if a line has none, 2,000 ms (quietburn.toml)"),
+        (0, False, "none known: log or configure deadline_ms"),
     ],
 )
 def test_a_deadline_is_said_to_come_from_the_ledger_only_where_a_line_carries_one(
@@ -184,7 +186,7 @@ def test_pairs_are_the_requests_whose_id_stands_in_both(tmp_path: Path) -> None:
     assert [found.before, found.after, found.difference] == pytest.approx([0.7, 1.0, 0.3])
     # Bonett and Price by hand: p = 7/22, q = 1/22; p - q = 0.2727, half = z sqrt((8/22 - 0.0744) / 22) = 0.2247.
     assert found.interval95 == pytest.approx((0.0480, 0.4974), abs=5e-4)
-    assert "20 requests stand in both; 2 and 1 stand in one only" in report.notices[0]
+    assert "20 requests are in both ledgers, 2 and 1 in only one" in report.notices[0]
 
 
 def test_paired_medians_are_of_the_pairs_differences(tmp_path: Path) -> None:
@@ -200,5 +202,5 @@ def test_paired_medians_are_of_the_pairs_differences(tmp_path: Path) -> None:
 
 
 def test_pairs_of_ledgers_without_a_common_id_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no request_id stands in both"):
+    with pytest.raises(UsageError, match="the ledgers share no request_id"):
         compared(tmp_path, [event(1)], [event(2)], paired=True)

@@ -66,7 +66,7 @@ def test_two_slow_answers_of_a_hundred_are_the_99th_percentile(tmp_path: Path) -
 
 def test_what_an_sdk_waits_where_nobody_set_anything_is_pointed_out(tmp_path: Path) -> None:
     (notice,) = pointed_out(report_of(tmp_path, calls([600_000.0] * 20)))
-    assert notice.startswith("20 of 20 deadlines are 600 s, what SDKs wait where nobody set anything")
+    assert notice.startswith("20 of 20 deadlines are 600 s, the SDK default")
     assert pointed_out(report_of(tmp_path, calls([600_000.0] * 19 + [SLOW]))) == []  # 95 %
 
 
@@ -115,7 +115,7 @@ def test_a_deadline_by_route_meets_the_path_of_the_log_and_the_name_of_the_repor
     report = of_routes(tmp_path, routes, default)
     assert report.rates.verdicts["late"] == late
     for name, number in routes.items():
-        said = f"Where the ledger carries no deadline, {number:g} ms is taken where route is {name.rstrip('/')} (quietburn.toml)."
+        said = f"If a line has no deadline, {number:g} ms is assumed where route is {name.rstrip('/')} (quietburn.toml)."
         assert said in report.notices
 
 
@@ -123,13 +123,13 @@ def test_a_deadline_for_a_route_that_no_line_has_is_said_to_be_used_nowhere(tmp_
     report = of_routes(tmp_path, {"/v1/chat": 2000.0}, 4000.0)
     assert report.rates.verdicts["late"] == 0
     assert (
-        "No line of this ledger is one where route is /v1/chat (quietburn.toml): that deadline is used nowhere. "
+        "No line of this ledger matches where route is /v1/chat (quietburn.toml): that deadline is not used. "
         "Its routes are: complete."
     ) in report.notices
 
 
 def test_one_route_with_two_deadlines_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"quietburn.toml: deadline_ms.route: names /v1/completions twice"):
+    with pytest.raises(ConfigError, match=r"quietburn.toml: deadline_ms.route: lists /v1/completions twice"):
         of_routes(tmp_path, {OLD: 1.0, f"{OLD}/": 2.0})
 
 

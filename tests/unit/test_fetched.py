@@ -15,5 +15,5 @@ def test_what_is_larger_than_memory_should_hold_is_not_fetched(tmp_path: Path, m
     with duckdb.connect() as connection:
         assert inputs.fetched(connection, str(tmp_path / "a.jsonl"), "a") == b"x" * 3000
         monkeypatch.setattr(inputs, "MOST_FETCHED", 2999)
-        with pytest.raises(InputError, match=r"^a: holds 0 MiB, and at most 0 MiB are fetched\. Download the ledger"):
+        with pytest.raises(InputError, match=r"^a: is 0 MiB; at most 0 MiB are fetched\. Download the ledger"):
             inputs.fetched(connection, str(tmp_path / "a.jsonl"), "a")

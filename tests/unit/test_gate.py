@@ -109,7 +109,7 @@ def test_requests_that_cannot_be_told_count_against_the_gap() -> None:
     report = decide(Asked(max_gap=asking(0.05)), side(usable=880, late=20, unknown=100))
     found = check(report, "max_gap")
     assert (found.outcome, report.exit_status) == (Outcome.UNDECIDED, 3)
-    assert "What can't be told decides it" in found.says
+    assert "The requests that can't be judged decide it" in found.says
     assert "2.2 %" in found.says  # 20 of the 900 that are judged
     assert decide(Asked(max_gap=asking(0.05)), side(usable=980, late=20)).exit_status == 0
 
@@ -123,7 +123,7 @@ def test_requests_that_cannot_be_told_leave_a_minimum_undecided_whatever_the_poi
     assert (report.exit_status, found.outcome, found.counts_as) == (3, Outcome.UNDECIDED, Verdict.UNDECIDED)
     assert found.observed == 90 / 92
     assert "97.8 %" in found.says
-    assert "8 of 100 can't be told: between 90.0 % and 98.0 % of all" in found.says
+    assert "8 of 100 can't be judged: between 90.0 % and 98.0 % of all" in found.says
     # At 85 % both bounds reach it: only sampling is in doubt, and the choice counts again.
     low = decide(Asked(min_usable=asking(0.85), manner=manner), now)
     assert low.exit_status == (1 if manner.undecided is Verdict.FAIL else 0)
@@ -137,7 +137,7 @@ def test_events_that_may_have_generated_leave_a_minimum_undecided(kind: str, sta
     now = dataclasses.replace(now, report=now.report.model_copy(update={"left_out": [left]}))
     report = decide(Asked(min_usable=asking(0.95)), now)
     assert report.exit_status == status
-    assert ("100 events of no known kind" in check(report, "min_usable").says) == (status == 3)
+    assert ("100 events of unknown kind" in check(report, "min_usable").says) == (status == 3)
 
 
 def test_a_drop_that_what_cannot_be_told_may_undo_is_undecided_whatever_is_chosen() -> None:
@@ -227,7 +227,7 @@ def test_ledgers_that_do_not_measure_the_same_are_held_against_each_other_on_wha
     common = type(ALL)(frozenset({"complete"}), frozenset({"on_time"}))
     report = decide(Asked(max_drop=asking(0.02)), now, Baseline(before, now, common))
     assert (report.exit_status, check(report, "max_drop").outcome) == (3, Outcome.UNMEASURED)
-    assert any("left out of the comparison: on time" in notice for notice in report.notices)
+    assert any("so not compared: on time" in notice for notice in report.notices)
 
 
 def test_too_many_refused_lines_outweigh_every_verdict() -> None:
@@ -251,7 +251,7 @@ def test_thresholds_in_force_say_where_they_came_from() -> None:
 
 
 def test_a_gate_that_is_asked_nothing_or_a_drop_from_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="nothing to decide on"):
+    with pytest.raises(UsageError, match="nothing to decide"):
         decide(Asked(), side(usable=1))
     with pytest.raises(UsageError, match=r"max_drop \(--flag\): needs a --baseline"):
         decide(Asked(max_drop=asking(0.1)), side(usable=1))
@@ -285,4 +285,4 @@ def test_acceptance_wants_short_waits_few_429s_and_no_early_retry(changed: dict[
     report = decide(Asked(acceptance=True), side(usable=100), acceptance=facts)
     failed = "fail" in outcomes
     assert report.exit_status == (1 if failed else 3 if "unmeasured" in outcomes else 0)
-    assert report.advice == (["Acceptance failed: halve the cap before anything else is changed."] if failed else [])
+    assert report.advice == (["Acceptance failed: halve the cap before you change anything else."] if failed else [])

@@ -83,7 +83,7 @@ def test_events_in_the_future_are_kept_and_noticed(tmp_path: Path) -> None:
     report = report_of(tmp_path, events, request=Request(rules=()))
 
     assert report.ledger.events == 4
-    assert [notice for notice in report.notices if notice.startswith("2 events lie in the future, the last at 20")]
+    assert [notice for notice in report.notices if notice.startswith("2 events are in the future, the last at 20")]
 
 
 def test_inventions_of_failed_attempts_are_counted_in_a_notice(tmp_path: Path) -> None:

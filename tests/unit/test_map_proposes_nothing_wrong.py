@@ -102,9 +102,9 @@ def test_a_route_that_makes_nothing_generate_is_left_out(tmp_path: Path) -> None
     ("lines", "said"),
     [
         ([{"date": "20260901-100000", "completed": 100, "mean_ttft_ms": 40.5, "p99_ttft_ms": 90.5, "median_itl_ms": 9.5}],
-         "holds a summary, one row a run (mean_ttft_ms, p99_ttft_ms, median_itl_ms, …)"),
+         "is a summary with one row per run (mean_ttft_ms, p99_ttft_ms, median_itl_ms, …)"),
         ([{"when": T0 + 15 * n, "requests_total": 10 * n, "tokens_total": 900 * n} for n in range(20)],
-         "holds counters, which only ever grow (requests_total, tokens_total)"),
+         "contains counters, which only grow (requests_total, tokens_total)"),
     ],
 )  # fmt: skip
 def test_what_is_no_ledger_is_named_and_refused(lines: list[dict[str, Any]], said: str, tmp_path: Path) -> None:

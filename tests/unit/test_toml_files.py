@@ -11,18 +11,18 @@ from quietburn.errors import ConfigError
 from quietburn.ruleset.files import load_rule
 
 UNUSABLE = {
-    "5,000 digits": ("a = " + "1" * 5000, "a whole number is outside of 64 bits"),
-    "400 digits": ("a = " + "1" * 400, "a: a whole number outside of 64 bits"),
-    "a long hexadecimal number": ("a = 0x" + "f" * 4000, "a: a whole number outside of 64 bits"),
-    "one more than 64 bits": ("a = 9223372036854775808", "a: a whole number outside of 64 bits"),
-    "a huge number far inside": ("[x]\ny = [[{z = 0xffffffffffffffffff}]]", "x.y.z: a whole number outside of 64 bits"),
+    "5,000 digits": ("a = " + "1" * 5000, "an integer exceeds 64 bits"),
+    "400 digits": ("a = " + "1" * 400, "a: an integer exceeds 64 bits"),
+    "a long hexadecimal number": ("a = 0x" + "f" * 4000, "a: an integer exceeds 64 bits"),
+    "one more than 64 bits": ("a = 9223372036854775808", "a: an integer exceeds 64 bits"),
+    "a huge number far inside": ("[x]\ny = [[{z = 0xffffffffffffffffff}]]", "x.y.z: an integer exceeds 64 bits"),
     "2,000 nested arrays": ("a = " + "[" * 2000 + "]" * 2000, f"nested deeper than {MOST_DEPTH} levels"),
     "3,000 nested tables": ("a = " + "{a=" * 3000 + "1" + "}" * 3000, f"nested deeper than {MOST_DEPTH} levels"),
     "nested just too deep": ("a = " + "[" * 65 + "1" + "]" * 65, f"a: nested deeper than {MOST_DEPTH} levels"),
     "a key of 50,000 parts": ("a" + ".a" * 50_000 + " = 1", f"line 1 has more than {MOST_DOTS} dots"),
     "a header of 50,000 parts": ("\n[a" + ".a" * 50_000 + "]", f"line 2 has more than {MOST_DOTS} dots"),
     "a key of quoted parts": ('"="' + '."="' * 50_000 + " = 1", f"line 1 has more than {MOST_DOTS} dots"),
-    "a file without end": ("# " + "x" * MOST_BYTES, "is longer than 512 KiB"),
+    "a file without end": ("# " + "x" * MOST_BYTES, "is larger than 512 KiB"),
 }
 
 

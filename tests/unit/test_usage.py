@@ -71,8 +71,8 @@ def test_a_ledger_that_counts_cached_tokens_apart_says_so_once(tmp_path: Path) -
     lines = [answer(n, n + 1, **PARTS, cached_tokens=900, actual_tokens=1050) for n in range(3)]
     report = report_of(tmp_path, lines)
     assert [notice for notice in report.notices if "cached" in notice] == [
-        "gateway: the prompt tokens of 3 events leave out the cached ones, which their totals have; "
-        "the cached ones are counted into the prompt."
+        "gateway: the prompt tokens of 3 events exclude cached tokens, but their totals include them; "
+        "cached tokens are added to the prompt tokens."
     ]
     assert report.ledger.invalid_values == 0
 

@@ -16,4 +16,4 @@ def test_a_rate_without_deadlines_is_not_said_to_leave_none_open(tmp_path: Path)
     path.write_text("".join(json.dumps({"ts": T0 + n, **empty}) + "\n" for n in range(2)), encoding="utf-8")
     rates = quietburn.analyze(path).rates
     assert (rates.usable_rate, rates.unknown, rates.verdicts["empty"]) == (None, 0, 2)
-    assert usable(rates) == "can't be measured; for most 2xx answers nothing tells whether they came in time"
+    assert usable(rates) == "can't be measured; on time is unknown for most 2xx answers"

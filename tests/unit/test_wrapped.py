@@ -103,10 +103,10 @@ def test_a_byte_order_mark_and_either_line_end_change_nothing(wrap: str, ends: s
 def test_detection_says_the_wrapper_and_the_dialect_within(tmp_path: Path) -> None:
     lines = [clean(number) for number in range(3)]
     words = {
-        "cri": "its lines are wrapped by a container runtime (CRI); 3 of 3 sampled lines fit gateway",
-        "docker": "its lines are wrapped by Docker (json-file); 3 of 3 sampled lines fit gateway",
-        "journald": "its lines are wrapped by journald (journalctl -o json); 3 of 3 sampled lines fit gateway",
-        "logcli": "its lines are wrapped by Loki (logcli -o jsonl); 3 of 3 sampled lines fit gateway",
+        "cri": "its lines are framed by a container runtime (CRI); 3 of 3 sampled lines fit gateway",
+        "docker": "its lines are framed by Docker (json-file); 3 of 3 sampled lines fit gateway",
+        "journald": "its lines are framed by journald (journalctl -o json); 3 of 3 sampled lines fit gateway",
+        "logcli": "its lines are framed by Loki (logcli -o jsonl); 3 of 3 sampled lines fit gateway",
     }
     for name, wrap in WRAPS.items():
         counts = read(written(tmp_path, wrapped(lines, wrap))).counts
@@ -138,7 +138,7 @@ def test_what_only_resembles_a_wrapper_is_none(members: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_texts_alone_are_no_ledger_and_the_error_says_how_they_are_wrapped(wrap: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"is a JSON object, nor is what they carry \(its lines are wrapped by"):
+    with pytest.raises(InputError, match=r"is a JSON object, nor is the wrapped content \(its lines are framed by"):
         read(written(tmp_path, wrapped([b"started", b"listening"], WRAPS[wrap])))
 
 
@@ -508,8 +508,8 @@ def test_the_report_counts_lines_and_events_and_names_what_is_no_request(tmp_pat
     ledger, file = report.ledger, report.ledger.files[0]
     for counted in (ledger, file):
         assert (counted.lines, counted.used, counted.events, counted.not_a_request, counted.blank) == (11, 8, 6, 2, 1)
-        assert counted.not_a_request_kinds == {"record of no dialect": 1, "text that is no JSON": 1}
-    assert file.detected_because.startswith("its lines are wrapped by a container runtime (CRI); ")
+        assert counted.not_a_request_kinds == {"record of no dialect": 1, "text that is not JSON": 1}
+    assert file.detected_because.startswith("its lines are framed by a container runtime (CRI); ")
     buffer = StringIO()
     render_text(report, Console(file=buffer, width=100), verbose=False)
-    assert "2 not a request (1 of them text that is no JSON)" in buffer.getvalue()
+    assert "2 not a request (1 of them text that is not JSON)" in buffer.getvalue()

@@ -31,7 +31,7 @@ ALERTS, TESTS, OPERATOR = "alerts.yaml", "alerts_test.yaml", "prometheusrule.yam
 SCRAPE, INHIBIT = "scrape.yaml", "inhibit.yaml"
 BESIDE_THE_RUNBOOK = (ALERTS, TESTS, OPERATOR, SCRAPE, INHIBIT)
 _FIRST_LINE = (
-    "These alerts need the metrics of the gateway's ledger: they see nothing unless the ledger is exported "
+    "These alerts query metrics made from the gateway's ledger: they see nothing unless the ledger is exported "
     "to Prometheus under the names used here (scrape.yaml)."
 )
 
@@ -106,7 +106,7 @@ def _tests_by_rule(chosen: Chosen, options: Options) -> tuple[dict[str, list[dic
             with running(rule, "alert", "can't be rendered"):
                 alerts_of(rule, values, options)
                 runbook_page(rule, values)
-            with running(rule, "alert", "its tests can't be made from the rule's own sample ledgers"):
+            with running(rule, "alert", "its tests can't be built from the rule's own sample ledgers"):
                 tests[rule.id] = _sample_tests(rule, values, options)
         except RuleFault as fault:
             failed.append(fault)
@@ -129,12 +129,12 @@ def prove_bundle(bundle: Bundle) -> None:
     """
     problem = check_rules(bundle.files[ALERTS])
     if problem:
-        raise ConfigError(f"promtool refuses the generated rules, so nothing was written: {problem}")
+        raise ConfigError(f"promtool rejects the generated rules, so nothing was written: {problem}")
     for rule_id, files in bundle.proofs.items():
         differing = run_tests(files, TESTS)
         if differing:
             raise ConfigError(
-                f"the alert of rule {rule_id} does not fire as the classifier says at {len(differing)} evaluations, so "
+                f"the alert of rule {rule_id} disagrees with the rule at {len(differing)} evaluations, so "
                 f"nothing was written; first: {differing[0].expr} at minute {differing[0].minute}."
             )
 

@@ -135,7 +135,7 @@ def ledger_group(options: Options) -> Group:
         "2m", "5m", labels(Severity.TICKET, objective.SILENT_ID, options),
         annotations(
             "No line of the gateway's ledger was read for ten minutes.",
-            "Nothing was read from the ledger in ten minutes, so every other alert of quietburn is blind. Inference: the "
+            "Nothing was read from the ledger for ten minutes, so all other quietburn alerts are blind. Inference: the "
             "exporter stopped, or the gateway stopped logging. Run: systemctl status quietburn-export",
             runbook_file(objective.SILENT_NAME), options,
         ),

@@ -100,7 +100,7 @@ def _burn(severity: Severity, long: str, short: str, objective: float, times: tu
     times_budget = f", {factor:g} times the budget" if share == round(factor * _budget(objective), 9) else ""
     return Burn(
         NAME, severity, long, expr, times[0], times[1],
-        "Usable answers fall short of the objective.",
-        f"{observed} (threshold {share * 100:.4g} %{times_budget}). Inference: callers get less than was promised, "
+        "The usable-answer rate is below its objective.",
+        f"{observed} (threshold {share * 100:.4g} %{times_budget}). Inference: callers get less than promised, "
         "whatever the success rate says. Run: quietburn analyze LEDGER --since 1h",
     )

@@ -43,7 +43,7 @@ def find_promtool() -> str:
     found = shutil.which("promtool")
     if found is None:
         raise NoPromtoolError(
-            "promtool is not installed; alerts can't be proven without it. It comes with Prometheus: "
+            "promtool is not installed, and alerts can't be proven without it. It comes with Prometheus: "
             "`apt-get install prometheus` on Debian, `brew install prometheus` on macOS."
         )
     return found
@@ -90,7 +90,7 @@ def _differences(output: str) -> Iterator[Difference]:
 def _minutes(text: str) -> int:
     match = _TIME.fullmatch(text)
     if match is None:
-        raise PromtoolError(f"promtool names a time that can't be read: {text!r}")
+        raise PromtoolError(f"promtool reports an unreadable time: {text!r}")
     return sum(int(part or 0) * unit for part, unit in zip(match.groups(), _TIME_UNITS_S, strict=True)) // 60
 
 

@@ -32,8 +32,8 @@ def runbook_pages(rules: Iterable[tuple[Rule, Values]], options: Options) -> dic
 
 
 _BESIDE = (
-    (objective.NAME, "Usable answers fall short of the objective", ("page", "ticket"), "runbook_objective.md.j2"),
-    (objective.SILENT_NAME, "No line of the ledger is read", ("ticket",), "runbook_silent.md.j2"),
+    (objective.NAME, "The usable-answer rate is below its objective", ("page", "ticket"), "runbook_objective.md.j2"),
+    (objective.SILENT_NAME, "No ledger lines are read", ("ticket",), "runbook_silent.md.j2"),
 )
 
 

@@ -33,21 +33,21 @@ def notices_for(
         found.append(method_words(usable))
     found += [*_of_same_traffic(engine), *_of_units(engine), *_of_lines(engine)]
     if any(result.outcome is Outcome.ERRORED for result in results):
-        found.append("Some rules failed: they found neither something nor nothing.")
+        found.append("Some rules failed; their result is unknown.")
     return found
 
 
 def _of_times(engine: DuckEngine, zone: str | None) -> Iterator[str]:
     naive = sum(counts.naive_times for counts in engine.files)
     if naive and zone is None:
-        yield f"{naive:,} times name no zone; UTC was assumed. Say --tz if that is wrong."
+        yield f"{naive:,} times have no time zone; UTC was assumed. Use --tz to set another."
     for counts in engine.files:
         if len(counts.time_units) > 1:
             told = ", ".join(f"{number:,} in {unit}" for unit, number in sorted(counts.time_units.items()))
-            yield f"{counts.label}: its times are written in several units ({told}); each was read by its size."
+            yield f"{counts.label}: times are written in several units ({told}); the unit of each was taken from its magnitude."
     future, latest = engine.after(time.time_ns() // 1000 + _CLOCK_SKEW_US)
     if future:
-        yield f"{future:,} events lie in the future, the last at {iso(latest)}: somebody's clock is wrong."
+        yield f"{future:,} events are in the future, the last at {iso(latest)}: a clock is wrong."
     if engine.clocks.skew_us:
         yield _of_clocks(engine.clocks, {str(counts.file_id): counts.label for counts in engine.files})
 
@@ -58,8 +58,8 @@ def _of_clocks(clocks: Clocks, files: dict[str, str]) -> str:
     if clocks.told_by is None:
         return (
             f"Clock skew: attempts of one request contradict each other by up to {clocks.skew_us / 1e6:,.1f} s, and no field "
-            f"tells who wrote a line (log the gateway's instance as writer). What compares attempts by less than {error} "
-            "is withheld, and on time is unknown there."
+            f"names the writer of a line (log the gateway's instance as writer). Comparisons of attempts closer than {error} "
+            "are withheld, and there on time is unknown."
         )
     names = files if clocks.told_by == "file" else {}
     off = ", ".join(
@@ -68,8 +68,8 @@ def _of_clocks(clocks: Clocks, files: dict[str, str]) -> str:
         for name, ahead in sorted(clocks.ahead_us.items()) if ahead
     )
     return (
-        f"Clock skew: {off}, as attempts of one request tell. Times between writers are corrected by it; what is closer than "
-        f"{error} is withheld, and on time is unknown there."
+        f"Clock skew: {off}, judging by attempts of one request. Times between writers are corrected; comparisons closer than "
+        f"{error} are withheld, and there on time is unknown."
     )
 
 
@@ -80,19 +80,19 @@ def _of_same_traffic(engine: DuckEngine) -> Iterator[str]:
         pairs = f"{found.shared:,} of {found.calls:,} calls pair by {found.by}"
         if not found.same:
             yield (
-                f"{both} share calls ({pairs}). That is not enough to take them for two logs of the same traffic, so both are "
-                "counted. If they are, analyze them one by one."
+                f"{both} share calls ({pairs}). That is too few to treat them as two logs of the same traffic, so both are "
+                "counted. If they are, analyze them separately."
             )
             continue
-        rest = "" if found.whole else "; what else the latter holds counts"
+        rest = "" if found.whole else "; other calls in the latter count"
         yield (
-            f"{both} tell of the same traffic ({pairs}), so they are not added up: {found.outer} encloses the other's calls and "
-            f"is judged{rest}."
+            f"{both} describe the same traffic ({pairs}), so they are not added together: {found.outer} encloses the other's "
+            f"calls and is judged{rest}."
         )
         if found.other_status or found.other_end:
             yield (
                 f"{both} contradict each other on the status of {found.other_status:,} calls and on the end of "
-                f"{found.other_end:,}: compare these calls by their request ids."
+                f"{found.other_end:,}: compare these calls by request id."
             )
 
 
@@ -105,11 +105,11 @@ def _of_units(engine: DuckEngine) -> Iterator[str]:
             alike.setdefault((settled.column, settled.key, settled.unit), []).append(settled)
     for (column, key, unit), found in alike.items():
         more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-        where = f"{labels[found[0].file_id]}{more}: {key!r} names no unit"
+        where = f"{labels[found[0].file_id]}{more}: {key!r} has no unit in its name"
         if unit is None:
             values = sum(settled.values for settled in found)
             yield (
-                f"{where} and nothing in the file tells it: its {values:,} values are unknown. Name the unit in quietburn.toml: "
+                f"{where} and nothing in the file settles it: its {values:,} values are unknown. Set the unit in quietburn.toml: "
                 f'[map] {column} = {{ from = "{key}", unit = "s" }} (or unit = "ms").'
             )
         else:
@@ -119,22 +119,22 @@ def _of_units(engine: DuckEngine) -> Iterator[str]:
 def _of_lines(engine: DuckEngine) -> Iterator[str]:
     invented = sum(counts.invented for counts in engine.files)
     if invented:
-        yield f"{invented:,} failed attempts report a time of 0; what they say of their usage and timings is not used."
+        yield f"{invented:,} failed attempts report a time of 0 (a placeholder); their usage and timings are ignored."
     for dialect, lines in engine.counting_cached_apart().items():
         yield (
-            f"{dialect}: the prompt tokens of {lines:,} events leave out the cached ones, which their totals have; "
-            "the cached ones are counted into the prompt."
+            f"{dialect}: the prompt tokens of {lines:,} events exclude cached tokens, but their totals include them; "
+            "cached tokens are added to the prompt tokens."
         )
     unreadable = engine.unreadable("status")
     if unreadable:
         yield (
             f"status: {unreadable.count:,} values can't be read (the first in {unreadable.file}:{unreadable.line}), so whether "
-            "these attempts were answered is known only where an error, a refusal or the caller's leaving tells it."
+            "these attempts were answered is known only if an error, a refusal or a disconnect shows it."
         )
     if engine.joined_retries:
         yield (
-            f"{engine.joined_retries:,} retries carry no id of their request; each was joined to the failed attempt of such a "
-            "caller before it."
+            f"{engine.joined_retries:,} retries carry no request id; each was joined to the preceding failed attempt of the "
+            "same kind of caller."
         )
     nuls = sum(counts.leading_nuls for counts in engine.files)
     if nuls:
@@ -145,13 +145,13 @@ def _of_deadlines(engine: DuckEngine, rates: Rates, settings: Settings) -> Itera
     for default in settings.deadlines:
         where = f" where {default.column} is {default.value}" if default.column else ""
         if engine.lines_meant(default):
-            yield f"Where the ledger carries no deadline, {default.deadline_ms:g} ms is taken{where} ({default.origin})."
+            yield f"If a line has no deadline, {default.deadline_ms:g} ms is assumed{where} ({default.origin})."
         else:
             named = f" Its routes are: {', '.join(engine.routes(_SHOWN_ROUTES))}." if default.column == "route" else ""
-            yield f"No line of this ledger is one{where} ({default.origin}): that deadline is used nowhere.{named}"
+            yield f"No line of this ledger matches{where} ({default.origin}): that deadline is not used.{named}"
     if rates.requests and not rates.criteria["on_time"].measured:
         yield (
-            "Of most answers nobody can say whether they were in time: log deadline_ms and latency_ms (or start and end), "
+            "Most answers can't be judged on time: log deadline_ms and latency_ms (or start and end), "
             "or configure deadline_ms. Until then there is no usable rate."
         )
 
@@ -160,13 +160,13 @@ def _of_patience(told: Patience) -> Iterator[str]:
     """Point out deadlines that nobody can miss: on time then says nothing."""
     if told.sdk_default > _NEARLY_ALL * told.known:
         yield (
-            f"{told.sdk_default:,} of {told.known:,} deadlines are 600 s, what SDKs wait where nobody set anything: hardly an "
-            "answer can miss that. On time says little here; let callers set the timeout that they really bear."
+            f"{told.sdk_default:,} of {told.known:,} deadlines are 600 s, the SDK default: hardly any "
+            "answer can miss that. On time says little here; let callers set their real timeout."
         )
     elif told.attempts >= _ENOUGH_FOR_P99 and told.far > _NEARLY_ALL * told.known:
         yield (
             f"{told.far:,} of {told.known:,} deadlines allow more than ten times what 99 % of {told.attempts:,} attempts took "
-            f"(at most {told.p99_ms:,} ms; the least deadline is {told.least_ms:,.0f} ms): hardly an answer can miss that. "
+            f"(at most {told.p99_ms:,} ms; the shortest deadline is {told.least_ms:,.0f} ms): hardly any answer can miss that. "
             "On time says little here; log or configure how long callers really wait."
         )
 
@@ -174,17 +174,17 @@ def _of_patience(told: Patience) -> Iterator[str]:
 def _of_rates(rates: Rates) -> Iterator[str]:
     if not rates.attempts:
         yield (
-            "No event of this ledger generates an answer, so there was nothing to judge. Where some of its routes do "
-            "generate, name them in quietburn.toml: [routes] generate = [\"/path\"]."
+            "No call in this ledger generates an answer, so there is nothing to judge. If some of its routes do "
+            "generate, list them in quietburn.toml: [routes] generate = [\"/path\"]."
         )
     if rates.unlabelled and rates.unlabelled < rates.attempts:
-        yield f"{rates.unlabelled:,} of {rates.attempts:,} attempts carry no traffic label; they count as users."
+        yield f"{rates.unlabelled:,} of {rates.attempts:,} attempts have no traffic label; they count as user traffic."
     if rates.length_limited:
         yield f"{rates.length_limited:,} answers ended at a length limit; they count as complete."
     if rates.not_an_answer:
         yield (
             f"{rates.not_an_answer:,} answers are web pages (content type text/html), such as a login or an error page. "
-            "No answer of this API is one, so they count as empty (not_an_answer)."
+            "This API never returns them, so they count as empty (not_an_answer)."
         )
     if any(rates.attempts_by_traffic) and rates.criteria["on_time"].measured and rates.requests:
-        yield "The gateway's clock misses the way from and to the caller; on time is optimistic by as much."
+        yield "The gateway's clock misses the network time to and from the caller, so on time is optimistic by that much."

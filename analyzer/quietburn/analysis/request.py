@@ -35,7 +35,7 @@ def request_from(
     from quietburn.dialects.mapping import load_mapping
 
     if join not in (None, "request_id"):
-        raise UsageError(f"--join {join}: logs are joined by request_id only.")
+        raise UsageError(f"--join {join}: logs can be joined only by request_id.")
     configuration = config if isinstance(config, Config) else load_config(config)
     zone_name = tz or configuration.tz
     asked = span(since, until, last_night=last_night, zone=zone_of(zone_name))

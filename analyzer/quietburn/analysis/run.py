@@ -109,7 +109,7 @@ def analyzing(
         cpu = read_cpu(request.cpu, request.zone) if request.cpu else None
         engine.load(ledgers, progress)
         if not engine.files:
-            raise InputError(f"--db {request.store}: holds no ledger; name the ledgers to load into it.")
+            raise InputError(f"--db {request.store}: contains no ledger. Name the ledgers to load into it.")
         _refuse_without_requests(engine.files)
         dialects = frozenset(engine.loader.mappings)
         settings = _settings(request, engine)
@@ -133,9 +133,9 @@ def analyzing(
 def _refuse_without_store(store: Path) -> None:
     """Refuse to read a store where there is none. Raises InputError."""
     if not is_file(store):
-        raise InputError(f"--db {label_of(str(store))}: no such file, and no ledger is given to make one from.")
+        raise InputError(f"--db {label_of(str(store))}: no such file, and no ledger given to create it from.")
     if store.stat().st_size == 0:
-        raise InputError(f"--db {label_of(str(store))}: holds no ledger; name the ledgers to load into it.")
+        raise InputError(f"--db {label_of(str(store))}: contains no ledger. Name the ledgers to load into it.")
 
 
 def _given(request: Request, rules: Iterable[Rule]) -> dict[str, dict[str, Value]]:
@@ -176,7 +176,7 @@ def _dialects(request: Request) -> tuple[tuple[Dialect, ...], Dialect | None]:
     by_name = {mapping.dialect.name: mapping for mapping in known}
     if request.dialect not in by_name:
         hint = nearest(request.dialect, by_name)
-        raise UsageError(f"no dialect {request.dialect!r}{hint}; there are: {', '.join(sorted(by_name))}.")
+        raise UsageError(f"no dialect {request.dialect!r}{hint}; use one of: {', '.join(sorted(by_name))}.")
     return known, by_name[request.dialect]
 
 
@@ -188,12 +188,12 @@ def _with_classes(mapping: Dialect, config: Config) -> Dialect:
 def _refuse_without_requests(files: list[FileCounts]) -> None:
     """Refuse a ledger none of whose lines is a request: it is not one that was quiet."""
     if files and not any(counts.lines for counts in files):
-        raise InputError(f"{files[0].label}: is empty, as is every other ledger here; there is nothing to analyze.")
+        raise InputError(f"{files[0].label}: is empty, like every other ledger here. There is nothing to analyze.")
     for counts in files:
         if counts.lines and counts.events == 0 and counts.duplicates == 0 and counts.quarantined == 0:
             raise InputError(
                 f"{counts.label}: none of its {counts.lines:,} lines is a request of dialect {counts.dialect!r}. "
-                "Name its fields in a mapping file and pass it with --map."
+                "Map its fields in a mapping file, and pass it with --map."
             )
 
 
@@ -203,7 +203,7 @@ def _settings(request: Request, engine: DuckEngine) -> Settings:
     routes: dict[str, float] = {}
     for name, number in deadlines.route.items():
         if routes.setdefault(_route(name), number) != number:
-            raise ConfigError(f"configuration {origin}: deadline_ms.route: names {_route(name)} twice, with different deadlines.")
+            raise ConfigError(f"configuration {origin}: deadline_ms.route: lists {_route(name)} twice with different deadlines.")
     # A path says more than the name of all routes that do the same.
     by_column = {"tenant": deadlines.tenant, "model": deadlines.model, "route": dict(sorted(routes.items(), key=_is_name))}
     defaults = [

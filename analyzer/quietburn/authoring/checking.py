@@ -43,10 +43,10 @@ def rule_paths(path: Path) -> list[Path]:
     if path.is_dir():
         found = [each for each in sorted(path.glob("*.toml")) if each.name != ROUTES_FILE]
         if not found:
-            raise ConfigError(f"{path}: holds no rule file (*.toml).")
+            raise ConfigError(f"{path}: contains no rule file (*.toml).")
         return found
     if not path.is_file():
-        raise ConfigError(f"{path}: there is no such file or folder.")
+        raise ConfigError(f"{path}: no such file or folder.")
     return [path]
 
 
@@ -98,7 +98,7 @@ def _counted_twice(rules: dict[Path, Rule]) -> Iterator[Problem]:
             ((_, event),) = count.fixed
             owner, definition = first.setdefault(event, (rule.id, f"{count.source} {count.where}"))
             if definition != f"{count.source} {count.where}":
-                yield Problem(str(path), f"event {event!r} counts something else than that of {owner}; give it another name.")
+                yield Problem(str(path), f"event {event!r} counts something different from the one in {owner}. Rename it.")
 
 
 def _named_twice(rules: dict[Path, Rule]) -> Iterator[Problem]:
@@ -106,7 +106,7 @@ def _named_twice(rules: dict[Path, Rule]) -> Iterator[Problem]:
     for path, rule in rules.items():
         for name in filter(None, (*rule.rule.aliases, rule.id, rule.alert.name)):
             if owners.setdefault(name, rule.id) != rule.id:
-                yield Problem(str(path), f"the name {name!r} is also that of {owners[name]}; choose another.")
+                yield Problem(str(path), f"the name {name!r} is already used by {owners[name]}. Choose another.")
 
 
 # In a checkout
@@ -152,7 +152,7 @@ def _case(place: Checkout, rule: Rule) -> Iterator[Problem]:
     name = place.name(place.case_file(rule.id))
     made = place.fixtures(rule.id) / "expected.json"
     if not place.case_file(rule.id).is_file():
-        yield Problem(name, "is missing; write it after one of its neighbours (`quietburn rules new` makes one for a new rule).")
+        yield Problem(name, "is missing; model it on its neighbours (`quietburn rules new` creates one for a new rule).")
         return
     if not made.is_file():
         return  # said with the generated files
@@ -162,9 +162,9 @@ def _case(place: Checkout, rule: Rule) -> Iterator[Problem]:
     older = (place.root / "tests" / "rules" / "edges.py").read_text(encoding="utf-8")
     for parameter in rule.parameters:
         if parameter not in flipped:
-            yield Problem(name, f"has no Flip of {parameter} alone; add one that changes a verdict.")
+            yield Problem(name, f"has no Flip for {parameter} alone; add one that changes a verdict.")
         if parameter not in edged and f'"{rule.id}": (' not in older:
-            yield Problem(name, f"has no edge for {parameter}; add the number at which a verdict turns.")
+            yield Problem(name, f"has no edge for {parameter}; add the number at which a verdict changes.")
 
 
 def _fault(place: Checkout, rule_id: str) -> Iterator[Problem]:

@@ -47,5 +47,5 @@ def checkout() -> Checkout:
     """Return the checkout that this program runs from. Raises UsageError where it was installed without one."""
     root = rules_dir().parent
     if not (root / "fixtures" / "rules" / "cases").is_dir():
-        raise UsageError("rules are written in a checkout of quietburn; install it from one with `pip install -e .`.")
+        raise UsageError("this command needs a checkout of quietburn. Install it from one with `pip install -e .`.")
     return Checkout(root)

@@ -18,11 +18,11 @@ def new_rule(place: Checkout, rule_id: str, *, of_events: bool = False) -> list[
     Raises UsageError for an id that is malformed or taken.
     """
     if not _ID.fullmatch(rule_id) or not 3 <= len(rule_id) <= 61:  # as Rule.id is bounded
-        raise UsageError(f"rules new {rule_id!r}: write lower-case words joined by -, such as streams-slowed.")
+        raise UsageError(f"rules new {rule_id!r}: use lower-case words joined by -, such as streams-slowed.")
     files = dict(zip(place.written_by_hand(rule_id), _OF_EVENTS if of_events else _WINDOWED, strict=True))
     for path in files:
         if path.exists():
-            raise UsageError(f"rules new {rule_id}: {place.name(path)} is there already; choose another id.")
+            raise UsageError(f"rules new {rule_id}: {place.name(path)} already exists. Choose another id.")
     for path, skeleton in files.items():
         path.write_text(_filled((_SKELETONS / skeleton).read_text(encoding="utf-8"), rule_id), encoding="utf-8", newline="\n")
     return list(files)

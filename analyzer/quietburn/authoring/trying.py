@@ -65,7 +65,7 @@ def _on_ledger(analysis: Analysis, expected: dict[str, Any], ledger: str) -> Ite
         yield from (f"{want['scenario']}: {words}" for words in _unlike(one, want))
     for one in found:
         names = [name for name, lines in expected["scenarios"][ledger].items() if _names(one, lines)]
-        yield f"{' and '.join(names)}: found a {one.severity} on {one.subject} that is not expected"
+        yield f"{' and '.join(names)}: found a {one.severity} on {one.subject} that was not expected"
 
 
 def _names(finding: FindingReport, lines: list[int]) -> bool:

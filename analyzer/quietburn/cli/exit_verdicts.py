@@ -29,7 +29,7 @@ class VerdictFormat(StrEnum):
     GITHUB = "github"
 
 
-Format = Annotated[VerdictFormat, typer.Option("--format", help="How to print the result.")]
+Format = Annotated[VerdictFormat, typer.Option("--format", help="Format of the result.")]
 Output = Annotated[Path | None, typer.Option(help="Write the result to this file instead of standard output.")]
 
 
@@ -63,7 +63,7 @@ def deliver(report: "GateReport | ComparisonReport", output_format: VerdictForma
             with Path(summary).open("a", encoding="utf-8", newline="\n") as stream:
                 stream.write(rendered(report, VerdictFormat.MARKDOWN))
         except OSError:
-            say(f"{_SUMMARY}: can't be written; the summary is left out.")
+            say(f"{_SUMMARY}: can't be written; there is no summary.")
 
 
 def command_line(arguments: Sequence[str]) -> str:

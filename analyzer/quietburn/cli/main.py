@@ -45,7 +45,7 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - as Typer calls it
 @app.callback()
 def _quietburn(
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Take what every command shares."""
@@ -60,7 +60,7 @@ def fingerprint(
     from quietburn.ledger.fingerprint import fingerprint as run
 
     if scrubber not in SCRUBBERS:
-        raise UsageError(f"--scrubber {scrubber}: there are {', '.join(str(n) for n in SCRUBBERS)}.")
+        raise UsageError(f"--scrubber {scrubber}: use one of {', '.join(str(n) for n in SCRUBBERS)}.")
     if sys.stdin is None:
         raise InputError("standard input: is closed; write {\"prefix\": \"...\"} to it.")
     try:
@@ -69,7 +69,7 @@ def fingerprint(
         raise InputError("standard input: not valid JSON; write {\"prefix\": \"...\"}.") from None
     prefix = payload.get("prefix") if isinstance(payload, dict) else None
     if not isinstance(prefix, str):
-        raise InputError("standard input: needs an object with a text under \"prefix\".")
+        raise InputError("standard input: must be an object with a string under \"prefix\".")
     result = run(prefix, scrubber)
     typer.echo(json.dumps({"fp": result.fp, "stable_len": result.stable_len, "stripped_clock": result.stripped_clock}))
 
@@ -130,18 +130,18 @@ def _unexpected(problem: Exception) -> tuple[int, str]:
     kind = type(problem).__name__
     if kind == "NoArgsIsHelpError" and callable(shown):
         typer.echo(shown())
-        words = "no command was given; name one of those above."
+        words = "no command given. Use one of the commands above."
     elif callable(shown):  # a call that click could not read
         text = " ".join(shown().replace("Value error, ", "").split())
         words = f"{text}{'' if text.endswith(('.', '?')) else '.'} See --help."
     elif isinstance(problem, RuntimeError) and str(problem) == "Query interrupted":  # DuckDB's word for Ctrl-C
         return ExitStatus.INTERRUPTED, "interrupted."
     elif isinstance(problem, MemoryError) or kind == "OutOfMemoryException":
-        words = "ran out of memory. Read fewer files at once, or a shorter span."
+        words = "out of memory. Read fewer files at once, or a shorter time range."
     elif kind == "IOException":  # DuckDB's word for what the system refused
-        words = "can't write its temporary data: the disk is full, or TMPDIR may not be written. Free space, or set TMPDIR."
+        words = "can't write temporary data: the disk is full, or TMPDIR is not writable. Free some space, or set TMPDIR."
     elif isinstance(problem, OSError):
         words = f"{problem.filename or 'the system'}: {problem.strerror or problem}."
     else:
-        words = f"a fault of quietburn itself ({kind}). Please report it with the command that you ran."
+        words = f"internal error ({kind}). Please report it with the command that you ran."
     return ExitStatus.UNUSABLE, words

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from quietburn.common.config import Config
 
 Ledgers = Annotated[list[str] | None, typer.Argument(help="JSONL files, folders of them, or - for standard input.")]
-Since = Annotated[str | None, typer.Option(help="Only from this time on: ISO, or back from now (24h, 15m).")]
-Until = Annotated[str | None, typer.Option(help="Only before this time: ISO, or back from now.")]
-LastNight = Annotated[bool, typer.Option("--last-night", help="From 18:00 yesterday to 09:00 today, local.")]
-Zone = Annotated[str | None, typer.Option(help="Zone of times that name none, such as Europe/Berlin (else UTC).")]
+Since = Annotated[str | None, typer.Option(help="Read events from this time on: ISO, or back from now (24h, 15m).")]
+Until = Annotated[str | None, typer.Option(help="Read events before this time: ISO, or back from now.")]
+LastNight = Annotated[bool, typer.Option("--last-night", help="Read from 18:00 yesterday to 09:00 today, local time.")]
+Zone = Annotated[str | None, typer.Option(help="Time zone for times without one, such as Europe/Berlin (default: UTC).")]
 Dialect = Annotated[str | None, typer.Option(help="Read every line as this dialect instead of detecting it.")]
-MapFile = Annotated[Path | None, typer.Option("--map", help="A mapping file for a dialect of your own.")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="Set a rule's parameter: RULE.PARAMETER=NUMBER.")]
-Only = Annotated[list[str] | None, typer.Option(help="Evaluate only this rule (may be repeated).")]
-Skip = Annotated[list[str] | None, typer.Option(help="Leave this rule out (may be repeated).")]
-Join = Annotated[str | None, typer.Option(help="Of two logs of the same traffic, fill what one lacks: request_id.")]
-ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (else quietburn.toml, found upward).")]
-MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 when more of the lines were refused.")]
-Store = Annotated[Path | None, typer.Option("--db", help="DuckDB file that keeps what is read; alone, it is what is read.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on standard error but errors.")]
+MapFile = Annotated[Path | None, typer.Option("--map", help="Mapping file for a custom log format.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="Set a rule parameter: RULE.PARAMETER=NUMBER.")]
+Only = Annotated[list[str] | None, typer.Option(help="Evaluate only this rule (repeatable).")]
+Skip = Annotated[list[str] | None, typer.Option(help="Skip this rule (repeatable).")]
+Join = Annotated[str | None, typer.Option(help="Fill in fields from a second log of the same traffic: request_id.")]
+ConfigFile = Annotated[Path | None, typer.Option(help="Configuration file (default: nearest quietburn.toml).")]
+MaxQuarantined = Annotated[str, typer.Option(help="Exit 3 if more lines than this were refused.")]
+Store = Annotated[Path | None, typer.Option("--db", help="DuckDB file that keeps events; analyzed if no ledger is given.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors to standard error.")]
 
 
 def configured(path: Path | None, *, quiet: bool = False, whole: bool = False) -> "Config":

@@ -24,17 +24,17 @@ def refuse_overlaps(
     written = {flag: identity_of(path, flag) for flag, path in outputs.items() if path is not None and not is_stdout(path)}
     for (flag, identity), (other, same) in combinations(written.items(), 2):
         if identity is not None and identity == same:
-            raise UsageError(f"{flag} and {other}: are one file, {label_of(str(outputs[flag]))}. Name two.")
+            raise UsageError(f"{flag} and {other}: are the same file, {label_of(str(outputs[flag]))}. Name two files.")
     for what, known in _read(ledgers, inputs or {}) if written else ():
         for flag, identity in written.items():
             if identity is not None and identity == known:
-                raise UsageError(f"{_named(flag, outputs[flag])}: is {what}, which would be lost. Name another.")
+                raise UsageError(f"{_named(flag, outputs[flag])}: is {what}, which would be overwritten. Name another file.")
 
 
 def refuse_stdout_twice(output: Path | None, quarantine: Path | None) -> None:
     """Refuse refused lines on standard output where the report goes there too. Raises UsageError."""
     if quarantine is not None and is_stdout(quarantine) and (output is None or is_stdout(output)):
-        raise UsageError(f"--quarantine {quarantine}: the report goes to standard output too. Name a file for one of them.")
+        raise UsageError(f"--quarantine {quarantine}: the report also goes to standard output. Name a file for one of them.")
 
 
 def is_stdout(path: Path) -> bool:
@@ -52,8 +52,8 @@ def identity_of(path: Path, flag: str) -> Identity | None:
     except FileNotFoundError:
         return _identity_of_new(path)
     except (OSError, ValueError) as problem:
-        words = os_words(problem) if isinstance(problem, OSError) else "no name of a file"
-        raise UsageError(f"{_named(flag, path)}: can't be looked at ({words}). Name another file.") from None
+        words = os_words(problem) if isinstance(problem, OSError) else "not a file name"
+        raise UsageError(f"{_named(flag, path)}: can't be checked ({words}). Name another file.") from None
     return (found.st_dev, found.st_ino, "") if stat.S_ISREG(found.st_mode) else None
 
 

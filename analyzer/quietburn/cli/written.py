@@ -29,10 +29,10 @@ def write_result(text: str, path: Path | None, flag: str = "--output") -> None:
         return
     except OSError as problem:
         raise UsageError(
-            f"{flag} {path}: can't be written ({os_words(problem)}). Name a file in a folder that you may write to."
+            f"{flag} {path}: can't be written ({os_words(problem)}). Name a file in a writable folder."
         ) from None
     except RuntimeError:  # Path.resolve's word for it
-        raise UsageError(f"{flag} {path}: is a link that leads in a circle. Name another file.") from None
+        raise UsageError(f"{flag} {path}: is a circular link. Name another file.") from None
 
 
 def _write_stdout(text: str) -> None:

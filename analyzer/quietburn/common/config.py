@@ -25,7 +25,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 def _named(text: str) -> str:
     """Return a name or path without blanks around it; one that names nothing would mean every route."""
     if not text.strip(" /*"):
-        raise ValueError(f"{text!r} names no route; write a route's name or the end of a path, such as \"/team/*/ask\"")
+        raise ValueError(f"{text!r} is not a route; write a route name or the end of a path, such as \"/team/*/ask\"")
     return text.strip()
 
 
@@ -92,7 +92,7 @@ class Routes(BaseModel):
         for kind, patterns in self.lists.items():
             for pattern in patterns:
                 if kinds.setdefault(pattern.strip().lower(), kind) is not kind:
-                    raise ValueError(f"{pattern!r} stands under {kinds[pattern.strip().lower()]} and under {kind}; keep one")
+                    raise ValueError(f"{pattern!r} is listed under both {kinds[pattern.strip().lower()]} and {kind}; keep one")
         return self
 
     @property
@@ -168,7 +168,7 @@ def _working_directory() -> Path:
     try:
         return Path.cwd().resolve()
     except FileNotFoundError:
-        raise ConfigError("the working directory is gone. Change to a folder that exists.") from None
+        raise ConfigError("the working directory no longer exists. Change to another folder.") from None
 
 
 def _nearest(here: Path) -> Config:
@@ -181,7 +181,7 @@ def _nearest(here: Path) -> Config:
             if problem is None and (table := _table(found)) is not None:
                 return _read(found, table, not_taken)
             if problem is not None and _is_ours(found):
-                not_taken += [f"configuration {printed(found)}: is not taken: {problem}. Name it with --config to use it."]
+                not_taken += [f"configuration {printed(found)}: is ignored: {problem}. Use --config to read it anyway."]
     return Config(not_taken=tuple(not_taken))
 
 

@@ -30,7 +30,7 @@ def zone_of(name: str | None) -> tzinfo | None:
         return UTC
     known = available_timezones() - _NO_PLACES
     if name not in known:
-        hint = nearest(name, known) or "; write one like Europe/Berlin or UTC"
+        hint = nearest(name, known) or "; use a name like Europe/Berlin or UTC"
         raise UsageError(f"tz {name!r}: no such time zone{hint}.")
     return ZoneInfo(name)
 
@@ -46,13 +46,13 @@ def span(
     now = now or datetime.now(UTC)
     if last_night:
         if since or until:
-            raise UsageError("--last-night already names a span; leave --since and --until out.")
+            raise UsageError("--last-night can't be combined with --since and --until.")
         today = now.astimezone(zone).date()
         yesterday = today - timedelta(days=1)
         return Span(_clock(yesterday, _NIGHT_STARTS, zone), _clock(today, _NIGHT_ENDS, zone))
     found = Span(_moment("--since", since, zone, now), _moment("--until", until, zone, now))
     if found.since_us is not None and found.until_us is not None and found.since_us >= found.until_us:
-        raise UsageError("--since is not before --until; the span is empty.")
+        raise UsageError("--since is not before --until; the time range is empty.")
     return found
 
 
@@ -69,7 +69,7 @@ def _moment(flag: str, text: str | None, zone: tzinfo | None, now: datetime) -> 
     if relative:
         seconds = float(relative[1]) * _SECONDS[relative[2]]
         if seconds > 100 * 366 * 86400:
-            raise UsageError(f"{flag} {text!r}: reaches back too far.")
+            raise UsageError(f"{flag} {text!r}: goes back too far.")
         return microseconds(now - timedelta(seconds=seconds))
     try:
         moment = datetime.fromisoformat(text.strip())

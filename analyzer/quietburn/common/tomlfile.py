@@ -39,7 +39,7 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError:
         raise _UnusableError("not valid UTF-8; save it as UTF-8 text") from None
     if len(data) > MOST_BYTES:
-        raise _UnusableError(f"is longer than {MOST_BYTES >> 10} KiB; no such file needs to be")
+        raise _UnusableError(f"is larger than {MOST_BYTES >> 10} KiB, the most that is read")
     for number, line in enumerate(text.split("\n"), start=1):
         if line.count(".") > MOST_DOTS:
             raise _UnusableError(f"line {number} has more than {MOST_DOTS} dots; write tables, and lists on several lines")
@@ -54,7 +54,7 @@ def _parsed(text: str) -> dict[str, Any]:
     except RecursionError:
         raise _UnusableError(f"not valid TOML: nested deeper than {MOST_DEPTH} levels") from None
     except ValueError:  # Python's own limit on the digits of a whole number
-        raise _UnusableError("not valid TOML: a whole number is outside of 64 bits") from None
+        raise _UnusableError("not valid TOML: an integer exceeds 64 bits") from None
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
@@ -73,5 +73,5 @@ def _within(key: str, value: object) -> list[tuple[str, object]]:
     if isinstance(value, list):
         return [(key, inner) for inner in value]
     if isinstance(value, int) and value not in _INT64:
-        raise _UnusableError(f"{key[:80]}: a whole number outside of 64 bits")
+        raise _UnusableError(f"{key[:80]}: an integer exceeds 64 bits")
     return []

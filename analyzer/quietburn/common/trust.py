@@ -25,9 +25,9 @@ def why_not_trusted(path: Path, working_directory: Path) -> str | None:
         if owner not in trusted:
             return f"it belongs to {_user(owner)}, who owns neither this process nor its working directory"
     if target.st_mode & stat.S_IWOTH:
-        return "everybody may write it"
+        return "it is world-writable"
     if target.st_mode & stat.S_IWGRP and not _is_private_group(target.st_gid, target.st_uid):
-        return "its group may write it"
+        return "it is group-writable"
     return None
 
 

@@ -19,14 +19,14 @@ def problem_of(column_name: str, value: Scalar) -> str | None:
     """
     column = None if column_name in PRIVATE_TEXTS else BY_NAME[STORED_AS.get(column_name, column_name)]
     if column is None or column.kind is Kind.TEXT:
-        fits, takes = isinstance(value, str) and "\0" not in value, "a text in quotes"
+        fits, takes = isinstance(value, str) and "\0" not in value, "a quoted string"
     elif column.kind is Kind.TIME:
         fits, takes = False, "times from the ledger only"
     elif column.kind is Kind.FLAG:
         fits, takes = isinstance(value, bool), "true or false"
     else:
         fits, takes = _is_number_for(column, value), _numbers_for(column)
-    return None if fits else f"{_shown(value)} does not fit column {column_name!r}, which takes {takes}"
+    return None if fits else f"{_shown(value)} is not valid for column {column_name!r}, which takes {takes}"
 
 
 def _is_number_for(column: Column, value: Scalar) -> bool:
@@ -40,7 +40,7 @@ def _is_number_for(column: Column, value: Scalar) -> bool:
 
 def _numbers_for(column: Column) -> str:
     low, high = _bounds(column)
-    kind = "a whole number" if column.kind is Kind.COUNT else "a number"
+    kind = "an integer" if column.kind is Kind.COUNT else "a number"
     above = "above 0 and up to" if column.name == "deadline_ms" else f"from {low:,.0f} to"
     return f"{kind} {above} {high:,.0f}"
 

@@ -89,7 +89,7 @@ def sampled(ledger: LedgerFile) -> Iterator[Sampled]:
     with opened(ledger) as stream:
         passed, head = _read_head(stream)
         if not head:
-            raise EmptyLedgerError(f"{ledger.label}: is empty; there is nothing to analyze.")
+            raise EmptyLedgerError(f"{ledger.label}: is empty. There is nothing to analyze.")
         lines = head.split(b"\n")
         if len(head) >= _HEAD_BYTES:
             lines.pop()
@@ -141,15 +141,15 @@ def detect(
     sample = parsed_sample(lines if wrapper is None else sample_payloads(lines, wrapper))
     records = [] if wrapper else _records_of_document(lines, sample, found.head)
     sample, is_document = records or sample, bool(records)
-    told = f"its lines are wrapped {wrapper.words}; " if wrapper else "it is a JSON document; " if is_document else ""
+    told = f"its lines are framed {wrapper.words}; " if wrapper else "it is a JSON document; " if is_document else ""
     if not sample:
-        carried = f", nor is what they carry ({told.removesuffix('; ')})" if told else ""
+        carried = f", nor is the wrapped content ({told.removesuffix('; ')})" if told else ""
         raise NoLedgerError(
-            f"{ledger.label}: none of the lines sampled across it is a JSON object{carried}; a ledger is JSON, one object a line."
-            + (" It looks like CSV: write each row as a JSON object, and name its fields with --map." if _is_csv(lines) else "")
+            f"{ledger.label}: none of the sampled lines is a JSON object{carried}. A ledger has one JSON object per line."
+            + (" It looks like CSV: write each row as a JSON object, and map its fields with --map." if _is_csv(lines) else "")
         )
     if forced is not None:
-        why = f"{told}it was asked for"
+        why = f"{told}it was requested"
         return Detection((forced,), source_of((forced,)), forced.dialect.name, why, sample, wrapper, is_document)
     fits = Counter(name for members in sample if (name := first_fit(members, known)))
     if not fits:
@@ -208,6 +208,6 @@ def _nearest(sample: list[Members], known: tuple[Mapping, ...]) -> str:
         scored.append((missed.total() / conditions if conditions else float("inf"), -mapping.dialect.priority, mapping, missed))
     _, _, mapping, missed = min(scored, key=lambda item: item[:2])
     return (
-        f"no known dialect fits its lines. Nearest is {mapping.dialect.name!r}, which misses "
-        f"{' and '.join(missed)}. Name its fields in a mapping file and pass it with --map."
+        f"no known dialect fits its lines. The closest is {mapping.dialect.name!r}, but it misses "
+        f"{' and '.join(missed)}. Map its fields in a mapping file, and pass it with --map."
     )

@@ -54,15 +54,15 @@ def name_doubt(column: str, key: str, *, whole: bool) -> str | None:
     steps = [plain_name(step) for step in key.strip("/").split("/")] if key.startswith("/") else [plain_name(key)]
     words = {word for step in steps for word in step.split("_")}
     if words & _OPPOSITE:
-        return f"its name says {min(words & _OPPOSITE)!r}, which may stand for the opposite"
+        return f"its name says {min(words & _OPPOSITE)!r}, which may mean the opposite"
     if column in _TOKENS and words & _NO_COUNT:
-        return f"its name says {min(words & _NO_COUNT)!r}: no count of tokens spent"
+        return f"its name says {min(words & _NO_COUNT)!r}, which is not a count of tokens spent"
     if column in ("ts", "started_at") and words & (_OTHER_TIMES | _SPANS):
-        return f"its name says {min(words & (_OTHER_TIMES | _SPANS))!r}: another time than a call's"
+        return f"its name says {min(words & (_OTHER_TIMES | _SPANS))!r}, which is not the time of a call"
     if column == "ts" and words & _BEGINNINGS:
-        return f"its name says {min(words & _BEGINNINGS)!r}: no end"
+        return f"its name says {min(words & _BEGINNINGS)!r}, which is not an end"
     if not whole and len(steps) > 1 and "_" not in steps[-1] and not set(steps[:-1]) <= _CONTAINERS:
-        return "only the last step of its name fits"
+        return "only the last part of its name matches"
     return None
 
 
@@ -75,7 +75,7 @@ def value_doubt(column: str, key: str, seen: Mapping[str, HasValues], statuses: 
     if column == "error":
         return _error_doubt(values, statuses, max(len(one.values) for one in seen.values()))
     if column == "finish_reason" and _share(str(value).lower() in _FINISHES for value in values.values()) < 0.8:
-        return "its values are no reasons of a finished answer"
+        return "its values are not finish reasons"
     if kind is Kind.TIME:
         return _time_doubt(key, seen)
     if kind is Kind.COUNT:
@@ -85,17 +85,17 @@ def value_doubt(column: str, key: str, seen: Mapping[str, HasValues], statuses: 
 
 def _status_doubt(values: Iterable[Any]) -> str | None:
     codes = _share(_number(value) in range(100, 600) for value in values)
-    return None if codes >= 1 - _FEW else "its values are no HTTP statuses"
+    return None if codes >= 1 - _FEW else "its values are not HTTP statuses"
 
 
 def _error_doubt(values: Mapping[int, Any], statuses: Mapping[int, Any], lines: int) -> str | None:
     if _share(str(value).strip().lower() in _SUCCESS for value in values.values()) > _FEW:
-        return "its values are words of success"
+        return "its values are words for success"
     answered = [line for line, status in statuses.items() if 200 <= (_number(status) or 0) < 300]
     if answered and _share(line in values for line in answered) > _FEW:
-        return "it is filled on lines that were answered 2xx"
+        return "it has a value on lines with a 2xx status"
     if len(values) > _MOST * lines:
-        return "it is filled on nearly every line"
+        return "it has a value on nearly every line"
     return None
 
 
@@ -104,7 +104,7 @@ def _time_doubt(key: str, seen: Mapping[str, HasValues]) -> str | None:
     usual = statistics.median_high(medians.values())  # of two the later: a call is logged after what it refers to
     values = list(seen[key].values.values())
     if abs(medians.get(key, math.inf) - usual) > _DAY_S:
-        return "it lies more than a day from the other times"
+        return "it is more than a day from the other times"
     if len(values) >= _LEAST and len(set(map(str, values))) == 1:
         return "it is the same on every line"
     return None
@@ -115,7 +115,7 @@ def _count_doubt(column: str, values: list[Any]) -> str | None:
     if _share(number == int(number) for number in numbers if math.isfinite(number)) < 1 - _FEW:
         return "its values are not whole numbers"
     if column in _TOKENS and only_grows(numbers):
-        return "it only ever grows: a counter, not what one call took"
+        return "it only grows: a counter, not the duration of one call"
     if column == "answer_chars" and _share(number == 0 for number in numbers) > 0.5:
         return "it is 0 on most lines"
     return None

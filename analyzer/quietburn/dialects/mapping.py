@@ -163,7 +163,7 @@ _NAME = r"^[a-z][a-z0-9-]{0,40}$"
 def check_name(name: str) -> None:
     """Raise UsageError where a dialect can't be called so."""
     if not re.match(_NAME, name):
-        raise UsageError(f"--name {name!r}: write lower-case letters, digits and -, beginning with a letter.")
+        raise UsageError(f"--name {name!r}: use lower-case letters, digits and -, starting with a letter.")
 
 
 class Events(_Frozen):
@@ -363,7 +363,7 @@ def scale(column: str, way: Alternative) -> float:
 def _check_unit(name: str, way: Alternative) -> None:
     kind = None if name in PRIVATE_TEXTS else BY_NAME[STORED_AS.get(name, name)]
     if way.unit and (kind is None or kind.unit not in _UNIT_IN_SECONDS or kind.kind is Kind.TIME):
-        raise ValueError(f"column {name!r} has no unit that could be converted; leave `unit` out")
+        raise ValueError(f"column {name!r} has no convertible unit; remove `unit`")
 
 
 def load_mapping(path: Path) -> Mapping:

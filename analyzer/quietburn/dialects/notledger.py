@@ -22,14 +22,14 @@ def what_it_is_instead(seen: Mapping[str, HasValues]) -> str | None:
         statistics = [key for key in numbers if set(names[key].split("_")) & _STATISTICS]
         if len(statistics) >= _LEAST:
             return (
-                f"holds a summary, one row a run ({', '.join(statistics[:_SHOWN])}, …); a ledger has a line a call. "
-                "Let the program write its calls one by one (vllm bench serve: --save-detailed)."
+                f"is a summary with one row per run ({', '.join(statistics[:_SHOWN])}, …); a ledger has one line per call. "
+                "Make the program write each call (vllm bench serve: --save-detailed)."
             )
     moving = {key: found for key, found in numbers.items() if len(set(found)) > 1 and not set(names[key].split("_")) & _PLACES}
     if moving and all(only_grows(found) for found in moving.values()):
         return (
-            f"holds counters, which only ever grow ({', '.join(list(moving)[:_SHOWN])}); that is a scrape of metrics, "
-            "and a ledger has a line a call."
+            f"contains counters, which only grow ({', '.join(list(moving)[:_SHOWN])}); this is a metrics scrape, "
+            "and a ledger has one line per call."
         )
     return None
 

@@ -48,7 +48,7 @@ _WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}.*")
 _SUFFIXED = re.compile(r"(?<![0-9])(?:[0-9]+(?:\.[0-9]+)? ?(?:d|h|min|m|s|ms|us|ns) ?)+")
-BY_VALUES = "its values are times; taken as the end"
+BY_VALUES = "its values are times; assumed to be the end"
 
 
 @dataclass
@@ -230,9 +230,9 @@ def as_toml(name: str, proposed: list[Proposed], sample: list[Members]) -> str:
     """Return a proposal as a mapping file: pasteable, and valid for `--map`."""
     active = [item for item in proposed if item.doubt is None]
     always = [item.key for item in active if item.share == 1.0][:3]
-    lines = ["[dialect]", f"name = {_text(name)}", 'title = "proposed by quietburn map: look it over"']
+    lines = ["[dialect]", f"name = {_text(name)}", 'title = "proposed by quietburn map: review it"']
     if not any(item.column in ("ts", "started_at") for item in active):
-        lines.append('time = "none"  # no key holds a time between 2015 and 2100: rules that need time are not evaluated')
+        lines.append('time = "none"  # no key has a time between 2015 and 2100: rules that need time are not evaluated')
     lines += ["", "[recognise]  # keys that every sampled line has", f"all = [{', '.join(map(_text, always))}]", "", "[columns]"]
     for item in proposed:
         unit = f", unit = {_text(item.unit)}" if item.unit else ""
@@ -240,11 +240,11 @@ def as_toml(name: str, proposed: list[Proposed], sample: list[Members]) -> str:
         line = f"{item.column} = {{ from = {_text(item.key)}{unit} }}"
         lines += [line] if item.doubt is None else [f"# left out: {item.doubt}", f"# {line}"]
     if not any(item.column in ("route", "path", "operation") for item in proposed):
-        lines += ["# no key names a route: every line is taken as a call for an answer", 'route = { value = "complete" }']
+        lines += ["# no key names a route: every line counts as a generating call", 'route = { value = "complete" }']
     used = {item.key for item in proposed}
     left = [(key, what.lines / len(sample)) for key, what in keys_seen(sample).items() if key not in used]
     if left:
-        lines += ["", "# Keys that stand for no column here, with their share of lines:"]
+        lines += ["", "# Keys not mapped to a column, with their share of lines:"]
         lines += [f"#   {key}  {_share(share)}" for key, share in sorted(left, key=lambda item: -item[1])[:40]]
     return "\n".join(lines) + "\n"
 

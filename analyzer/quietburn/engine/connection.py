@@ -62,7 +62,7 @@ def naming_damage(database: Path | None) -> Iterator[None]:
         if database is None or not _is_damage(problem):
             raise
         raise InputError(
-            f"--db {database}: is damaged. Restore the file from a copy, or load the ledgers into a new one."
+            f"--db {database}: is damaged. Restore it from a backup, or load the ledgers into a new file."
         ) from None
 
 
@@ -76,10 +76,10 @@ def refuse_other_systems(database: Path) -> None:
     name = str(database)
     shown = label_of(name)
     if shown != name:
-        raise InputError(f"--db {shown}: its name is not UTF-8, as DuckDB asks. Name another file.")
+        raise InputError(f"--db {shown}: its name is not UTF-8, which DuckDB requires. Name another file.")
     scheme = _SCHEME.match(name)
     if scheme:
-        raise InputError(f"--db {name}: is no file for DuckDB, which reads {scheme[0]!r} as another system. Name a file.")
+        raise InputError(f"--db {name}: DuckDB reads {scheme[0]!r} as a remote system. Name a local file.")
 
 
 def _make_if_missing(database: Path) -> None:
@@ -106,8 +106,8 @@ def _unopened(database: Path | None, words: str, *, read_only: bool) -> str:
     holder = re.search(r"PID (\d+)", words)
     if "lock" in words.lower():
         who = f"process {holder[1]}" if holder else "another process"
-        return f"--db {database}: is held by {who}. Wait until it is done, or name another file."
+        return f"--db {database}: is in use by {who}. Wait until it has finished, or name another file."
     if "not a valid DuckDB" in words or "not a DuckDB" in words or "Serialization" in words:
-        return f"--db {database}: is not a store of quietburn (no DuckDB file). Name another file."
+        return f"--db {database}: is not a quietburn store (not a DuckDB file). Name another file."
     allowed = "read it" if read_only else "write there"
     return f"--db {database}: can't be opened; check that its folder exists and that you may {allowed}."

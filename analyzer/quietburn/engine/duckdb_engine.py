@@ -88,7 +88,7 @@ class DuckEngine:
         if is_store(self.connection, str(database)):
             return
         if read_only:
-            raise InputError(f"--db {database}: holds no ledger; name the ledgers to load into it.")
+            raise InputError(f"--db {database}: contains no ledger. Name the ledgers to load into it.")
         mark_store(self.connection)
 
     def __enter__(self) -> Self:

@@ -124,7 +124,7 @@ def findings(engine: Engine, rule: Rule, judged: Judged) -> Iterator[Finding]:
     for index, episode in enumerate(judged.episodes):
         fact = facts.get(index)
         if fact is None:
-            raise RuleFault(rule, _PART, "no event counts against the subject in a window that is flagged")
+            raise RuleFault(rule, _PART, "no event in a flagged window counts against the subject")
         measured = {f"p50_{rule.finding.measure_name}": finite(fact["p50"])} if rule.finding.measure_name else {}
         observed = episode.observed | measured
         yield Finding(

@@ -208,17 +208,17 @@ def measure_rates(engine: Engine, strata: list[Stratum], settings: Settings) -> 
 
 _SHED = "(status = 429 OR decision = 'reject' OR (status = 503 AND reason IS NOT NULL))"
 _DOMAINS = {
-    "truncated_stream": ("is_2xx AND complete = FALSE", "Discard the part that came; never stitch or store it."),
+    "truncated_stream": ("is_2xx AND complete = FALSE", "Discard the partial answer; never stitch or store it."),
     "shed_with_retry_after": (
         f"{_SHED} AND retry_after_s IS NOT NULL", "Wait at least that long, then go through the gate again.",
     ),
-    "shed_without_retry_after": (_SHED, "Back off on the measured service rate, not on the count of retries."),
+    "shed_without_retry_after": (_SHED, "Back off by the measured service rate, not by the retry count."),
     "timeout": (
         "lower(error) LIKE '%timeout%' OR status IN (408, 504)",
         "The outcome is unknown: replay only with an idempotency key.",
     ),
-    "server_error": ("status >= 500", "Retry a bounded number of times with jitter, and lower the budget."),
-    "other": ("NOT is_2xx AND outcome_known", "Look at the status and error of each."),
+    "server_error": ("status >= 500", "Retry a limited number of times with jitter, and lower the retry budget."),
+    "other": ("NOT is_2xx AND outcome_known", "Check the status and error of each."),
 }
 _DOMAIN = "CASE " + " ".join(f"WHEN {predicate} THEN '{name}'" for name, (predicate, _) in _DOMAINS.items()) + " END"
 

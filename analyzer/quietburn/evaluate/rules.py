@@ -54,7 +54,7 @@ def classify(
         reason = (cannot_tell or {}).get(rule.id)
         if missing or reason:
             # Which fields are missing says nothing to someone whose gateway can't log them.
-            listed = (f"not told by this dialect: {reason}",) if reason else missing
+            listed = (f"this dialect can't tell: {reason}",) if reason else missing
             results[rule.id] = RuleResult(rule, values, Outcome.NOT_EVALUATED, missing=listed)
         else:
             ready.append((rule, values))

@@ -121,8 +121,8 @@ def incidents_words(side: str, blocks: Blocks | None) -> str | None:
     if not _are_few(spells):
         return None
     return (
-        f"{side}: {_incidents(spells)}; differences are between these nights, not 95 % intervals for others: "
-        "nights with an incident differ by more."
+        f"{side}: {_incidents(spells)}; intervals of differences hold for these nights, not 95 % for others: "
+        "nights with an incident vary more."
     )
 
 
@@ -135,8 +135,8 @@ def method_words(found: Interval) -> str:
     if found.blocks < clusters.FEWEST_BLOCKS and found.level:
         blocks = _counted(found.blocks, "block")
         return (
-            f"The interval is {found.method}'s and takes requests as independent, so it is optimistic in a burst "
-            f"({blocks} of five minutes; from {clusters.FEWEST_BLOCKS} on they would be resampled)."
+            f"The interval is {found.method}'s and assumes independent requests, so it is optimistic in a burst "
+            f"({blocks} of five minutes; {clusters.FEWEST_BLOCKS} or more would be resampled)."
         )
     if found.in_clusters:
         return (
@@ -145,13 +145,13 @@ def method_words(found: Interval) -> str:
         )
     if not found.level:
         return (
-            f"The interval is for {_these(found)}: {_incidents(found.spells)} made it, "
-            f"and nights with an incident differ by more. {_made(found)}."
+            f"The interval covers only {_these(found)}: {_incidents(found.spells)} drove it, "
+            f"and nights with an incident vary more. {_made(found)}."
         )
     if not found.spells.count:
-        return f"The 95 % interval is for nights without an incident, as {_these(found)}; others differ by more. {_made(found)}."
+        return f"The 95 % interval covers nights without an incident, like {_these(found)}; others vary more. {_made(found)}."
     return (
-        f"The 95 % interval is for nights with incidents as often as here ({_incidents(found.spells)}). {_made(found)}."
+        f"The 95 % interval covers nights with incidents as frequent as here ({_incidents(found.spells)}). {_made(found)}."
     )
 
 
@@ -166,7 +166,7 @@ def _these(found: Interval) -> str:
 def _made(found: Interval) -> str:
     effect = "" if found.design_effect is None else f", design effect {found.design_effect:.1f}"
     way = "Wilson's" if found.minutes is None else f"from resampled blocks of {_length(found.minutes)}"
-    return f"It is the widest of several, {way} ({_counted(found.blocks, 'block')} of five minutes{effect})"
+    return f"It is the widest of several intervals, {way} ({_counted(found.blocks, 'block')} of five minutes{effect})"
 
 
 def _length(minutes: int) -> str:

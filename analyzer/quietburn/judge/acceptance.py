@@ -7,7 +7,7 @@ from quietburn.judge.checks import plain, unmeasured
 from quietburn.report.verdict import CheckReport
 from quietburn.report.words import percent
 
-ADVICE = "Acceptance failed: halve the cap before anything else is changed."
+ADVICE = "Acceptance failed: halve the cap before you change anything else."
 FEWEST_WAITS, FEWEST_MINUTES = 300, 30.0  # with 299 waits the largest is over the p99 in 95 of 100 runs
 MOST_UPSTREAM_429 = 0.01
 
@@ -24,12 +24,12 @@ def _waits(facts: AcceptanceFacts) -> CheckReport:
     if facts.waits < FEWEST_WAITS or facts.minutes < FEWEST_MINUTES or facts.wait_share_p99 is None:
         return unmeasured(
             name,
-            f"p99 of the queue wait needs at least {FEWEST_WAITS} waits with a deadline over at least {FEWEST_MINUTES:g} "
-            f"minutes; there are {facts.waits:,} over {facts.minutes:,.0f} (it takes queue_age_ms and deadline_ms)",
+            f"the p99 queue wait needs at least {FEWEST_WAITS} waits with a deadline over at least {FEWEST_MINUTES:g} "
+            f"minutes; there are {facts.waits:,} over {facts.minutes:,.0f} (log queue_age_ms and deadline_ms)",
         )
     says = (
         f"p99 of {facts.waits:,} queue waits is {facts.wait_p99_ms:,.0f} ms, {percent(facts.wait_share_p99)} of the deadline; "
-        "it must stay under it"
+        "it must be under 100 %"
     )
     return plain(name, facts.wait_share_p99, 1.0, says, good=facts.wait_share_p99 < 1.0)
 
@@ -49,9 +49,9 @@ def _upstream_429(facts: AcceptanceFacts) -> CheckReport:
 def _retry_floor(facts: AcceptanceFacts) -> CheckReport:
     name = "acceptance_retry_floor"
     if not facts.retries_told:
-        return unmeasured(name, "attempts were refused, but nothing tells a retry: log request_id", 0.0)
+        return unmeasured(name, "attempts were refused, but retries can't be identified: log request_id", 0.0)
     if facts.refusals and not facts.hinted:
-        says = f"{facts.refusals:,} refused attempts were retried, and none says when to come back: log retry_after_s"
+        says = f"{facts.refusals:,} refused attempts were retried, but none has a Retry-After: log retry_after_s"
         return unmeasured(name, says, 0.0)
-    says = f"{facts.early_retries:,} of {facts.hinted:,} retries came before the Retry-After that they were given; none may"
+    says = f"{facts.early_retries:,} of {facts.hinted:,} retries came before their Retry-After; none may"
     return plain(name, float(facts.early_retries), 0.0, says, good=not facts.early_retries)

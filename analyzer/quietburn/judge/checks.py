@@ -37,7 +37,7 @@ def judged(
     open_ = untold or outcome is Outcome.UNDECIDED
     if untold:
         outcome, counts = Outcome.UNDECIDED, Verdict.UNDECIDED
-        says += ". What can't be told decides it, so no number of such requests would settle it; log the missing fields"
+        says += ". The requests that can't be judged decide it, so more requests would not settle it; log the missing fields"
     elif manner.point:
         counts = Verdict.PASS if good else Verdict.FAIL
     elif open_:
@@ -54,8 +54,8 @@ def judged(
 
 def _unsettled(needed: int | None) -> str:
     if needed is not None:
-        return f"The interval holds the limit, so this is not settled; about {needed:,} such requests would settle it"
-    return "The limit is what was measured, so no number of such requests would settle it"
+        return f"The interval contains the limit, so this is undecided; about {needed:,} such requests would settle it"
+    return "The measured value equals the limit, so more requests would not settle it"
 
 
 def unmeasured(name: str, says: str, limit: float | None = None) -> CheckReport:

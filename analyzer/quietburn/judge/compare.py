@@ -43,7 +43,7 @@ _SHARES = (
     ("late_share", "late share", ("late",)),
 )
 _SHARES_OF_ALL = (
-    ("invalid_share", "caller's-fault share of all requests", ("invalid",)),
+    ("invalid_share", "invalid share of all requests", ("invalid",)),
     ("abandoned_share", "abandoned share of all requests", ("abandoned",)),
 )
 
@@ -114,7 +114,7 @@ def take_side(
 def deadline_words(facts: DeadlineFacts, defaults: tuple[DeadlineDefault, ...]) -> str:
     """Return the deadlines of the requests and where they come from; never whose they are."""
     if facts.least_ms is None or facts.most_ms is None:
-        return "none known: log deadline_ms, or configure it"
+        return "none known: log or configure deadline_ms"
     least, most = f"{facts.least_ms:,.0f}", f"{facts.most_ms:,.0f}"
     numbers = f"{least} ms" if least == most else f"{least} to {most} ms"
     origins = dict.fromkeys(
@@ -125,7 +125,7 @@ def deadline_words(facts: DeadlineFacts, defaults: tuple[DeadlineDefault, ...]) 
     known = "" if facts.known == facts.requests else f", known for {facts.known:,} of {facts.requests:,} requests"
     if not facts.carried:
         return f"{configured}{known}"
-    return f"{numbers}, from the ledger{f'; where it carries none, {configured}' if origins else ''}{known}"
+    return f"{numbers}, from the ledger{f'; if a line has none, {configured}' if origins else ''}{known}"
 
 
 def compare(before: Side, after: Side, common: Common, *, paired: bool = False, command: str = "") -> ComparisonReport:
@@ -233,7 +233,7 @@ def matched(before: Side, after: Side) -> Pairs:
     ]
     both = tables[0].filter(tables[0]["id"].is_valid()).join(tables[1], "id", join_type="inner").sort_by("first")
     if both.num_rows == 0:
-        raise UsageError("--paired: no request_id stands in both ledgers; leave --paired out, or send the same ids to both.")
+        raise UsageError("--paired: the ledgers share no request_id. Omit --paired, or send the same ids to both.")
     return both["first"].to_numpy(), both["second"].to_numpy()
 
 
@@ -263,7 +263,7 @@ def _paired_share(
     told = (might_had - had + might_have - has) == 0
     judged = int(told.sum())
     if judged < LEAST_JUDGED * count:
-        return refused(name, label, POINTS, "of more than half of the pairs it can't be told", judged, judged)
+        return refused(name, label, POINTS, "more than half of the pairs can't be judged", judged, judged)
     plain = intervals.bonett_price(*_moved(had[told], has[told]), judged)
     low, high = (intervals.bonett_price(*_moved(a, b), count) for a, b in ((might_had, has), (had, might_have)))
     estimate = Estimate(plain.point, low.low, high.high)
@@ -352,7 +352,7 @@ def _tokens(
 def _no_tokens(sides: tuple[RequestRows, RequestRows]) -> str | None:
     first, second = (rows.tokens_coverage or 0.0 for rows in sides)
     if min(first, second) < _LEAST_TOKENS_COVERAGE or abs(first - second) > _CLOSE_COVERAGE:
-        return f"{first:.0%} and {second:.0%} of the 2xx attempts say their tokens"
+        return f"{first:.0%} and {second:.0%} of the 2xx attempts report their tokens"
     return None
 
 
@@ -362,14 +362,14 @@ def _notices(
     notices = criteria_notices(common)
     if pairs:
         count, (first, second) = len(pairs[0]), (len(_rows(side).verdict) for side in (before, after))
-        notices.append(f"Paired: {count:,} requests stand in both; {first - count:,} and {second - count:,} stand in one only.")
+        notices.append(f"Paired: {count:,} requests are in both ledgers, {first - count:,} and {second - count:,} in only one.")
         notices.append(
-            "The success rate counts attempts and is not paired; p90, p99 and tokens don't use the pairs (too wide a noise)."
+            "The success rate counts attempts and is not paired; p90, p99 and tokens don't use the pairs (too noisy)."
         )
     if before.deadline != after.deadline:
-        notices.append("The deadlines differ, and with them what is late.")
+        notices.append("The deadlines differ, and so does what counts as late.")
     if not all(each.method == CLUSTERS for each in found if each.name == "usable_rate"):
-        notices.append("The intervals take requests as independent; requests in a burst are not, so they are optimistic.")
+        notices.append("The intervals assume independent requests, which those in a burst are not, so they are optimistic.")
     sides = (("before", before), ("after", after))
     notices += [words for name, side in sides if (words := incidents_words(name, side.requests.blocks("usable")))]
     return notices
@@ -381,4 +381,4 @@ def criteria_notices(common: Common) -> list[str]:
         return []
     left = ", ".join(CRITERION[name] for name in CRITERIA if name in common.one)
     kept = ", ".join(CRITERION[name] for name in CRITERIA if name in common.both) or "nothing"
-    return [f"Measured in one ledger only, and left out of the comparison: {left}. Compared on: {kept}."]
+    return [f"Measured in only one ledger, so not compared: {left}. Compared on: {kept}."]

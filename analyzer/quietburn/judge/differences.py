@@ -10,9 +10,9 @@ LEAST_JUDGED = 0.5
 def uncountable(before: Share, after: Share) -> str | None:
     """Return why two shares can't be compared; None where they can."""
     if not before.judged or not after.judged:
-        return "one side has none to count"
+        return "one side has none"
     if any(share.judged < LEAST_JUDGED * share.whole for share in (before, after)):
-        return "on one side more than half can't be told"
+        return "more than half of one side can't be judged"
     return None
 
 
@@ -48,7 +48,8 @@ def difference(
 
 def _untold_words(estimate: Estimate, untold: tuple[float, float], unit: str) -> str:
     low, high = signed(untold[0], unit).removesuffix(f" {unit}"), signed(untold[1], unit)
-    return f"can't be told: {signed(estimate.point, unit)} of those judged, but with those that can't be told {low} to {high}"
+    judged = f"{signed(estimate.point, unit)} over judged requests"
+    return f"undecided: {judged}, but {low} to {high} including those that can't be judged"
 
 
 def difference_words(estimate: Estimate, unit: str) -> str:

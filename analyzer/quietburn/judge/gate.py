@@ -125,10 +125,10 @@ def refuse_empty(asked: Asked, *, has_baseline: bool) -> None:
     """Refuse a gate that is asked nothing, or a change without a baseline. Raises UsageError."""
     for name, threshold in (("max_drop", asked.max_drop), ("max_invalid_rise", asked.max_invalid_rise)):
         if threshold and not has_baseline:
-            raise UsageError(f"{name} ({threshold.origin}): needs a --baseline to hold the ledger against.")
+            raise UsageError(f"{name} ({threshold.origin}): needs a --baseline to compare with.")
     if asked.nothing:
         raise UsageError(
-            "nothing to decide on: give --min-usable 95%, --max-gap, --baseline with --max-drop, --require or --acceptance "
+            "nothing to decide: give --min-usable 95%, --max-gap, --baseline with --max-drop, --require or --acceptance "
             "(or a [gate] table in quietburn.toml)."
         )
 
@@ -161,7 +161,7 @@ def _checks(asked: Asked, now: Side, baseline: Baseline | None) -> Iterator[Chec
 def _reading(asked: Asked, now: Side, baseline: Baseline | None) -> Iterator[CheckReport]:
     """Yield what keeps a gate from judging: nothing to judge, too many refused lines, rules that failed."""
     if not now.report.rates.attempts:
-        yield unmeasured(_EVENTS, "no event of the ledger generates an answer, so there is nothing to judge")
+        yield unmeasured(_EVENTS, "no call in the ledger generates an answer, so there is nothing to judge")
     limit = asked.max_quarantined.value
     for name, side in (("ledger", now), ("baseline", baseline.side if baseline else None)):
         lines, counted = (side.report.ledger.lines, side.counted_refused) if side else (0, 0)
@@ -170,7 +170,7 @@ def _reading(asked: Asked, now: Side, baseline: Baseline | None) -> Iterator[Che
             yield unmeasured(_QUARANTINE, says, limit)
     if now.report.errored:
         failed = ", ".join(errored.rule for errored in now.report.errored)
-        yield unmeasured("rules", f"{len(now.report.errored)} rules failed ({failed}); they found neither something nor nothing")
+        yield unmeasured("rules", f"{len(now.report.errored)} rules failed ({failed}); their result is unknown")
 
 
 def _required(name: str, report: Report) -> CheckReport:
@@ -178,15 +178,15 @@ def _required(name: str, report: Report) -> CheckReport:
     criterion = report.rates.criteria[name]
     lacking = [_stratum(a, name) for a in report.rates.answers if _lacks(a, name, report.rates.answers)]
     good = criterion.measured and not lacking
-    words = f"{CRITERION[name]} can be told for {percent(criterion.coverage)} of the 2xx answers"
+    words = f"{CRITERION[name]} is known for {percent(criterion.coverage)} of the 2xx answers"
     if criterion.coverage is None:
-        words = f"there is no 2xx answer, so nothing hangs on {CRITERION[name]}"
+        words = f"there is no 2xx answer, so {CRITERION[name]} doesn't matter"
     where = f"; of those that are {', '.join(lacking)}" if lacking else ""
     return CheckReport(
         name=f"require_{name}", outcome=Outcome.PASS if good else Outcome.FAIL,
         counts_as=Verdict.PASS if good else Verdict.FAIL, notice=False, observed=criterion.coverage,
         interval95=None, limit=LEAST_COVERAGE, requests_to_settle=None,
-        says=words if good else f"{words}{where}. It is required, so half must tell it: has a field gone from the log?",
+        says=words if good else f"{words}{where}. It is required, so at least half must be known: is a field no longer logged?",
     )
 
 
@@ -209,11 +209,11 @@ def _min_usable(asked: Asked, limit: float, now: Side) -> CheckReport:
     if problem or found is None:
         return unmeasured("min_usable", problem or "no request can be judged", limit)
     share = now.requests.share("usable")
-    says = f"usable rate {_share_words(share, found)}; at least {percent(limit)} is asked"
+    says = f"usable rate {_share_words(share, found)}; the minimum is {percent(limit)}"
     others = sum(entry.events for entry in now.report.left_out if entry.kind == "other")
     untold = share.part / (share.whole + others) < limit <= share.most
     if untold and others:
-        says += f"; {counted(others, 'event')} of no known kind, left out here, may have been such requests: see [routes]"
+        says += f"; {counted(others, 'event')} of unknown kind were left out and may have been such requests: see [routes]"
     outcome = at_least(found.estimate.low, found.estimate.high, limit)
     needed = settling.requests_to_settle(share, limit, found.effect)
     return judged(
@@ -228,7 +228,7 @@ def _max_gap(asked: Asked, limit: float, now: Side) -> CheckReport:
     if problem or found is None:
         return unmeasured("max_gap", problem or "no request can be judged", limit)
     share = now.requests.share(*FALSE_SUCCESSES)
-    says = f"false-success share {_share_words(share, found)}; at most {percent(limit)} is allowed"
+    says = f"false-success share {_share_words(share, found)}; the maximum is {percent(limit)}"
     untold = share.least <= limit < share.most
     outcome = at_most(found.estimate.low, found.estimate.high, limit)
     needed = settling.requests_to_settle(share, limit, found.effect)
@@ -240,7 +240,7 @@ def _max_gap(asked: Asked, limit: float, now: Side) -> CheckReport:
 
 def _share_words(share: Share, found: Interval) -> str:
     untold = (
-        f" ({share.unknown:,} of {share.whole:,} can't be told: between {percent(share.least)} and "
+        f" ({share.unknown:,} of {share.whole:,} can't be judged: between {percent(share.least)} and "
         f"{percent(share.most)} of all)" if share.unknown else ""
     )
     around = interval(found.estimate.low, found.estimate.high, found.level)
@@ -276,7 +276,7 @@ def _max_invalid_rise(asked: Asked, limit: float, now: Side, before: Side) -> Ch
         return unmeasured("max_invalid_rise", "one of the ledgers has no request", limit)
     estimate = intervals.newcombe_bounded(old, new)
     says = (
-        f"{percent(new.rate)} of {new.whole:,} requests were the caller's fault against {percent(old.rate)} of {old.whole:,}: "
+        f"{percent(new.rate)} of {new.whole:,} requests were invalid, against {percent(old.rate)} of {old.whole:,}: "
         f"{_change(estimate, 'rise')}; at most {amount(limit, POINTS)} is allowed"
     )
     needed = settling.requests_to_settle_difference(old, new, limit)
@@ -288,7 +288,7 @@ def _max_invalid_rise(asked: Asked, limit: float, now: Side, before: Side) -> Ch
 def _cannot_measure(side: Side) -> str | None:
     if not side.report.rates.criteria["on_time"].measured:
         return (
-            "of most answers nobody can say whether they were in time: log deadline_ms and latency_ms (or start and end), "
+            "most answers can't be judged on time: log deadline_ms and latency_ms (or start and end), "
             "or configure deadline_ms"
         )
     return _too_few(side)
@@ -300,7 +300,7 @@ def _too_few(side: Side) -> str | None:
     if not share.whole:
         return "there is no valid request to judge"
     if share.judged < LEAST_COVERAGE * share.whole:
-        return f"of {share.unknown:,} of {counted(share.whole, 'valid request')} it can't be told what they got, more than half"
+        return f"{share.unknown:,} of {counted(share.whole, 'valid request')} can't be judged, more than half"
     return None
 
 
@@ -346,15 +346,15 @@ def rule_outcomes(report: Report) -> list[RuleReport]:
 
 
 def _notices(asked: Asked, usable: Interval | None, baseline: Baseline | None, checks: list[CheckReport]) -> list[str]:
-    notices = [f"{check.name} passes by its number; its interval doesn't decide it." for check in checks if check.notice]
+    notices = [f"{check.name} passes by its point estimate; its interval doesn't settle it." for check in checks if check.notice]
     if asked.manner.point:
-        notices.append("--point: the numbers were compared plainly, whatever their uncertainty.")
+        notices.append("--point: point estimates were compared, ignoring their uncertainty.")
     if usable:
         notices.append(method_words(usable))
     if baseline:
         notices += criteria_notices(baseline.common)
         if asked.max_drop is None:
-            notices.append("No --max-drop: the change of the usable rate is shown, not judged.")
-    notices.append("The gateway's clock misses the way from and to the caller; on time is optimistic by as much.")
+            notices.append("No --max-drop: the change of the usable rate is shown but not judged.")
+    notices.append("The gateway's clock misses the network time to and from the caller, so on time is optimistic by that much.")
     return notices
 

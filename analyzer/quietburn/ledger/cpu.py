@@ -44,9 +44,9 @@ class CpuSamples:
     def notices(self, name: str) -> Iterator[str]:
         """Yield what the reader must know of them."""
         ratios = ", ratios of 1 read as 100 %" if self.scaled else ""
-        yield f"CPU use is taken from {name}: {len(self.samples):,} samples{ratios}."
+        yield f"CPU use comes from {name}: {len(self.samples):,} samples{ratios}."
         if self.refused:
-            yield f"{name}: {self.refused:,} rows hold no usable time and number; the first is row {self.first_refused}."
+            yield f"{name}: {self.refused:,} rows have no usable time and number; the first is row {self.first_refused}."
 
 
 def read_cpu(path: Path, zone: str | None) -> CpuSamples:
@@ -57,15 +57,15 @@ def read_cpu(path: Path, zone: str | None) -> CpuSamples:
     name = label_of(str(path))
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"--cpu {name}: is larger than 256 MiB; give CPU use by minute, not by request.")
+            raise InputError(f"--cpu {name}: is larger than 256 MiB. Give CPU use per minute, not per request.")
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"--cpu {name}: is not UTF-8 text; give CSV (ts,cpu_pct[,backend]) or a query_range answer.") from None
+        raise InputError(f"--cpu {name}: is not UTF-8 text. Give CSV (ts,cpu_pct[,backend]) or a query_range response.") from None
     except OSError as problem:
         raise InputError(f"--cpu {name}: can't be read ({os_words(problem)}).") from None
     found = _from_json(text, name) if text.lstrip()[:1] in "{[" and text.strip() else _from_csv(text, name, zone)
     if not found.samples:
-        raise InputError(f"--cpu {name}: holds no usable sample; each needs a time (ts) and a number (cpu_pct, 0 to 100).")
+        raise InputError(f"--cpu {name}: contains no usable sample. Each needs a time (ts) and a number (cpu_pct, 0 to 100).")
     return found
 
 
@@ -73,14 +73,14 @@ def _from_csv(text: str, name: str, zone: str | None) -> CpuSamples:
     rows = csv.DictReader(text.splitlines())
     columns = [column.strip() for column in rows.fieldnames or ()]
     if not {"ts", "cpu_pct"} <= set(columns):
-        raise InputError(f"--cpu {name}: its first line must name the columns ts and cpu_pct (and perhaps backend).")
+        raise InputError(f"--cpu {name}: the first line must name the columns ts and cpu_pct (backend is optional).")
     rows.fieldnames = columns
     found = CpuSamples()
     try:
         for number, row in enumerate(rows, start=2):
             _add(found, number, _moment(row["ts"], zone), row["cpu_pct"], (row.get("backend") or "").strip())
     except csv.Error as problem:
-        raise InputError(f"--cpu {name}: is no CSV that can be read ({problem}).") from None
+        raise InputError(f"--cpu {name}: is not valid CSV ({problem}).") from None
     return found
 
 
@@ -88,10 +88,10 @@ def _from_json(text: str, name: str) -> CpuSamples:
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
-        raise InputError(f"--cpu {name}: begins like JSON and is none.") from None
+        raise InputError(f"--cpu {name}: starts like JSON but is not valid JSON.") from None
     series = _matrix(answer)
     if series is None:
-        raise InputError(f"--cpu {name}: is no answer to a range query; it needs data.result with `values` (resultType matrix).")
+        raise InputError(f"--cpu {name}: is not a range query response. It needs data.result with `values` (resultType matrix).")
     found = CpuSamples()
     number = 0
     for labels, values in series:

@@ -69,7 +69,9 @@ class Loader:
         names = {row[0] for row in listed}
         quarantined = {row[0] for row in self.connection.execute(f"DESCRIBE {QUARANTINE_TABLE}").fetchall()}
         if "item" not in names & quarantined:
-            raise InputError("--db: was filled by an older version of quietburn; load a ledger into it once, or load all anew.")
+            raise InputError(
+                "--db: was written by an older version of quietburn. Load a ledger into it once, or load all into a new file."
+            )
         self._columns = names & BY_NAME.keys()
         # Results are always fetched whole: DuckDB refuses other work while rows are left.
         ((last,),) = self.connection.execute(f"SELECT max(file_id) FROM {FILES_TABLE}").fetchall()
@@ -114,7 +116,7 @@ class Loader:
             if not ledger.found:
                 raise
             self.left_out.append(str(problem))
-            return FileCounts(ledger.label, "none", "it is no ledger", _NO_FILE)
+            return FileCounts(ledger.label, "none", "it is not a ledger", _NO_FILE)
         except BaseException:
             self._columns, self.mappings = columns, mappings
             raise
@@ -151,8 +153,8 @@ class Loader:
                             return self._load_grown(ledger, file, place, sample, progress)
             if any(file.path == place_of(ledger) for file in known):
                 self.notes.append(
-                    f"{ledger.label}: holds other lines than when it was loaded (rotated or rewritten); the earlier ones stay "
-                    "in the store, as a file of their own."
+                    f"{ledger.label}: its lines changed since it was loaded (rotated or rewritten); the earlier lines stay "
+                    "in the store as a separate file."
                 )
             detection = detect(ledger, sample, self.known, forced=self.forced)
             counts = FileCounts(ledger.label, detection.main, detection.why, self._next_id)
@@ -310,7 +312,7 @@ def _refuse_shrunk(ledger: LedgerFile, inode: int | None, end_at: int) -> None:
     except OSError:
         return  # gone or renamed while it was read: what was read is whole
     if now.st_ino == inode and now.st_size < end_at:
-        raise InputError(f"{ledger.label}: shrank while it was read, so nothing of it was kept. Run again once it stands still.")
+        raise InputError(f"{ledger.label}: shrank while it was read, so none of it was kept. Run again when it is stable.")
 
 
 def _result(item: Future[Parsed] | LongLine) -> Parsed | LongLine:

@@ -47,7 +47,7 @@ def given_units(config: Config) -> GivenUnits:
         if column not in known:
             raise ConfigError(f"configuration {config.origin}: map.{column}: unknown column{nearest(column, known)}.")
         if entry.unit and STORED_AS.get(column, column) not in (*UNSETTLED, "retry_after_s", "deadline_slack_ms"):
-            raise ConfigError(f"configuration {config.origin}: map.{column}.unit: the column has no unit; leave it out.")
+            raise ConfigError(f"configuration {config.origin}: map.{column}.unit: the column has no unit. Remove this key.")
     return {
         (column, key): entry.unit
         for column, entry in config.map.items()

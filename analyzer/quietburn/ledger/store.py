@@ -85,7 +85,7 @@ def remembered_files(connection: duckdb.DuckDBPyConnection) -> Iterator[Remember
                 _COUNTS.validate_python(counts)
         except (ValueError, TypeError, KeyError, RecursionError):
             raise InputError(
-                f"--db: what it says of ledger {row[1]!r} can't be read; the file is damaged. Load the ledgers into a new one."
+                f"--db: its entry for ledger {row[1]!r} is unreadable; the file is damaged. Load the ledgers into a new file."
             ) from None
         yield file
 
@@ -144,8 +144,8 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         if isinstance(problem, duckdb.IOException | duckdb.FatalException | duckdb.TransactionException):
             raise InputError(
-                "--db: can't be written, so nothing of this ledger was kept: the disk is full, or the file can't be reached. "
-                "Free space and run again."
+                "--db: can't be written, so nothing of this ledger was kept: the disk is full or the file is unavailable. "
+                "Free some space and run again."
             ) from None
         raise
 
@@ -160,7 +160,7 @@ def is_store(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
     if not held and not views:
         return False
     if (MARK_TABLE,) not in held:
-        raise InputError(f"--db {name}: is a DuckDB file of something else; name a new file.")
+        raise InputError(f"--db {name}: is a DuckDB file of another program. Name a new file.")
     refuse_foreign(connection, name)
     if _version(connection) != STORE_VERSION:
         raise InputError(

@@ -72,7 +72,7 @@ def refuse_other_columns(connection: duckdb.DuckDBPyConnection, name: str) -> No
 def _refuse(name: str, problems: Iterator[str]) -> None:
     problem = next(problems, None)
     if problem:
-        raise InputError(f"--db {name}: {problem}; quietburn did not make it so. Load the ledgers into a new file.")
+        raise InputError(f"--db {name}: {problem}; quietburn did not create this. Load the ledgers into a new file.")
 
 
 def _foreign(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:

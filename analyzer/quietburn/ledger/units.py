@@ -79,7 +79,7 @@ def _settle(
             telling, *fitting = counts[place * per_sibling : (place + 1) * per_sibling]
             unit = _unit_of(telling, fitting, values)
             if unit is not None:
-                how = f"{max(fitting):,} of {telling:,} lines that tell it agree with {_called(sibling, columns)}"
+                how = f"{max(fitting):,} of {telling:,} lines that show it agree with {_called(sibling, columns)}"
                 break
         yield Settled(file_id, column, name, values, unit, how)
 

@@ -82,7 +82,7 @@ COUNTERS = (
         (_ROUTE, _KIND, _BACKEND, _TRAFFIC, ("decision", "COALESCE(decision, '')"), ("code", _CODE)), (Count("TRUE"),),
     ),
     Counter(
-        REQUESTS, "Requests of callers by verdict, when they were over.",
+        REQUESTS, "Caller requests by verdict, when they ended.",
         (_ROUTE, _KIND, ("verdict", "COALESCE(verdict, '')")), (Count("decides"),),
     ),
     Counter(
@@ -90,7 +90,7 @@ COUNTERS = (
         (_ROUTE, _KIND, _BACKEND), (Count("in_request AND is_2xx AND is_late"),),
     ),
     Counter(
-        "quietburn_tokens_total", "Tokens by type; unsplit is what a total holds beyond prompt and completion.",
+        "quietburn_tokens_total", "Tokens by type; unsplit is the part of a total beyond prompt and completion.",
         (_ROUTE, _KIND, _BACKEND, _TRAFFIC),
         (
             _tokens("prompt", "prompt_tokens", "prompt_tokens > 0"),
@@ -105,19 +105,19 @@ COUNTERS = (
         ),
     ),
     Counter(
-        EVENTS, "What single attempts are flagged for, by rule.", (_ROUTE, _BACKEND),
+        EVENTS, "Flagged attempts, by rule.", (_ROUTE, _BACKEND),
         tuple(Count(where, "1", (("rule", name),)) for name, where in ATTEMPT_EVENTS.items()),
     ),
 )
 
 HISTOGRAMS = (
-    Histogram("quietburn_queue_age_seconds", "Wait in the queue.", (_ROUTE, _BACKEND), "queue_age_ms"),
+    Histogram("quietburn_queue_age_seconds", "Queue wait.", (_ROUTE, _BACKEND), "queue_age_ms"),
     Histogram(
         "quietburn_deadline_slack_seconds", "Time left when admitted.",
         (_ROUTE, ("decision", "COALESCE(decision, '')")), "deadline_slack_ms",
     ),
     Histogram(
-        "quietburn_attempt_duration_seconds", "Start to end of an attempt.",
+        "quietburn_attempt_duration_seconds", "Duration of an attempt.",
         (_ROUTE, _BACKEND, ("code", f"substr({_CODE}, 1, 1)")), "latency_ms",
     ),
     Histogram("quietburn_ready_duration_seconds", "Time to answer a readiness check.", (), "ready_ms"),
@@ -130,8 +130,8 @@ GAUGES = (
     Gauge(CPU_RATIO, "CPU use, 0 to 1.", ("backend",)),
     Gauge("quietburn_inflight", "Requests running.", ("backend",)),
     Gauge("quietburn_queue_depth", "Requests waiting.", ("backend",)),
-    Gauge(HOURLY_TOKEN_CAP, "Tokens that may be spent in an hour, as configured."),
-    Gauge("quietburn_inflight_cap", "Requests that may run at once, as configured."),
+    Gauge(HOURLY_TOKEN_CAP, "Configured hourly token cap."),
+    Gauge("quietburn_inflight_cap", "Configured cap on running requests."),
 )
 
 # What an exporter says of its own reading.

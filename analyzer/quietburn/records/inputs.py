@@ -52,7 +52,7 @@ def find_ledgers(arguments: list[str]) -> list[LedgerFile]:
     Raises InputError for what is missing, empty of ledgers, or not a regular file.
     """
     if not arguments:
-        raise InputError("no ledger given; name at least one JSONL file, a folder of them, or - for standard input.")
+        raise InputError("no ledger given. Name at least one JSONL file, a folder of them, or - for standard input.")
     found: dict[str, LedgerFile] = {}
     for argument in arguments:
         for ledger in _expand(argument):
@@ -65,7 +65,7 @@ def _expand(argument: str) -> list[LedgerFile]:
     if argument == STDIN:
         return [LedgerFile("-", None)]
     if not argument:
-        raise InputError("a ledger's name is empty (an unset variable?); name a JSONL file, a folder of them, or -.")
+        raise InputError("a ledger name is empty (an unset variable?). Name a JSONL file, a folder of them, or -.")
     if is_url(argument):
         return [_remote(argument)]
     return _on_disk(argument)
@@ -78,13 +78,13 @@ def _on_disk(argument: str) -> list[LedgerFile]:
     except FileNotFoundError:
         if set("*?[") & set(argument):
             return _by_pattern(argument)
-        raise InputError(f"{label_of(argument)}: no such file. Check the name, or name a folder that holds ledgers.") from None
+        raise InputError(f"{label_of(argument)}: no such file. Check the name, or name a folder that contains ledgers.") from None
     except OSError as problem:
-        raise InputError(f"{label_of(argument)}: can't be opened ({os_words(problem)}). Name a file that you may read.") from None
+        raise InputError(f"{label_of(argument)}: can't be opened ({os_words(problem)}). Name a readable file.") from None
     if stat.S_ISDIR(mode):
         return _in_folder(path, argument)
     if not stat.S_ISREG(mode):
-        raise InputError(f"{label_of(argument)}: not a regular file. Copy its content into one, or pipe it in and name '-'.")
+        raise InputError(f"{label_of(argument)}: not a regular file. Copy its content into a file, or pipe it in and name '-'.")
     return [LedgerFile(label_of(argument), path)]
 
 
@@ -101,7 +101,7 @@ def _in_folder(folder: Path, argument: str) -> list[LedgerFile]:
     ledgers = [folder / name for name in sorted(names, key=_age) if _LEDGER_NAME.fullmatch(name) and (folder / name).is_file()]
     if not ledgers:
         wanted = ", ".join(f"*{suffix}" for suffix in _LEDGER_SUFFIXES)
-        raise InputError(f"{label_of(argument)}: holds no ledger ({wanted}, also .gz and .zst). Name the files themselves.")
+        raise InputError(f"{label_of(argument)}: contains no ledger ({wanted}, also .gz and .zst). Name the files themselves.")
     return [LedgerFile(label_of(str(path)), path, found=True) for path in ledgers]
 
 
@@ -111,7 +111,7 @@ def _by_pattern(pattern: str) -> list[LedgerFile]:
     paths = [Path(name) for name in sorted(found, key=_age)]
     files = [path for path in paths if path.is_file()]
     if not files:
-        raise InputError(f"{label_of(pattern)}: no file fits this pattern. Check it, or name a folder that holds ledgers.")
+        raise InputError(f"{label_of(pattern)}: no file matches this pattern. Check it, or name a folder that contains ledgers.")
     return [LedgerFile(label_of(str(path)), path, found=True) for path in files]
 
 
@@ -190,7 +190,7 @@ def fetched(connection: "duckdb.DuckDBPyConnection", address: str, label: str) -
     ((size,),) = connection.execute("SELECT sum(size) FROM read_blob(?)", [address]).fetchall()  # asks for no content
     if size is not None and size > MOST_FETCHED:
         raise InputError(
-            f"{label}: holds {size >> 20:,} MiB, and at most {MOST_FETCHED >> 20:,} MiB are fetched. "
+            f"{label}: is {size >> 20:,} MiB; at most {MOST_FETCHED >> 20:,} MiB are fetched. "
             "Download the ledger and name the file."
         )
     found = connection.execute("SELECT content FROM read_blob(?)", [address]).fetchall()
@@ -208,7 +208,7 @@ def opened(ledger: LedgerFile) -> Iterator[BinaryIO]:
     """Open a ledger's bytes, decompressed. Raises InputError naming the file."""
     if ledger.path is None:
         if sys.stdin is None:
-            raise InputError("-: standard input is closed; pipe a ledger in, or name a file.")
+            raise InputError("-: standard input is closed. Pipe a ledger in, or name a file.")
         # Unbuffered: one read a call, so that Ctrl-C is answered between two reads of a slow pipe.
         yield getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
         return
@@ -218,17 +218,17 @@ def opened(ledger: LedgerFile) -> Iterator[BinaryIO]:
     except (gzip.BadGzipFile, zlib.error):
         raise InputError(_not_compressed(ledger)) from None
     except EOFError:
-        raise InputError(f"{ledger.label}: the compressed data ends too early; the file is cut. Copy it again.") from None
+        raise InputError(f"{ledger.label}: the compressed data ends early; the file is truncated. Copy it again.") from None
     except OSError as problem:
         if problem.errno is None and ledger.is_compressed:  # the decompressor's own words, which may quote the data
             raise InputError(_not_compressed(ledger)) from None
-        raise InputError(f"{ledger.label}: can't be read ({os_words(problem)}). Name a file that you may read.") from None
+        raise InputError(f"{ledger.label}: can't be read ({os_words(problem)}). Name a readable file.") from None
 
 
 def _not_compressed(ledger: LedgerFile) -> str:
     suffix = ledger.path.suffix if ledger.path else ""
     return (
-        f"{ledger.label}: can't be decompressed; it is not a {suffix} file, or it is cut or damaged. "
+        f"{ledger.label}: can't be decompressed; it is not a {suffix} file, or it is truncated or damaged. "
         f"Copy it again, or rename it without {suffix} if it is plain text."
     )
 

@@ -127,7 +127,7 @@ def _same_traffic(found: SameTraffic) -> model.SameTrafficReport:
 
 
 def _kinds(lines: int, texts: int) -> dict[str, int]:
-    kinds = {"record of no dialect": lines - texts, "text that is no JSON": texts}
+    kinds = {"record of no dialect": lines - texts, "text that is not JSON": texts}
     return {kind: count for kind, count in kinds.items() if count}
 
 

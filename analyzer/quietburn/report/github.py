@@ -42,7 +42,7 @@ def compare_github(report: ComparisonReport) -> str:
         if difference.verdict is Standing.DIFFERENCE
     ]
     left = len(report.differences) - len(lines)
-    summary = f"quietburn compare: {len(lines)} differences, {left} that are none or not compared"
+    summary = f"quietburn compare: {len(lines)} differences, {left} not measurable or not compared"
     return "".join(f"{line}\n" for line in (*lines, summary))
 
 

@@ -104,7 +104,7 @@ class CriterionReport(_Frozen):
 
 
 class TokensReport(_Frozen):
-    """Tokens spent by calls of every kind; `wasted` bought no usable answer.
+    """Tokens spent by calls of every kind; `wasted` is the part spent without a usable answer.
 
     Each sum stands with its coverage: the share of the calls behind it that say how many they took. `completion_only`
     and `prompt_only` are in no other sum: they come from lines that leave the other part and the total out.
@@ -134,7 +134,7 @@ class IntervalReport(_Frozen):
     """An interval, how it was made, and its design effect where blocks were resampled.
 
     `level` is 0.95, or null where a few incidents made the share: then the interval is for this
-    ledger's nights, and nights with an incident differ by more.
+    ledger's nights, and nights with an incident vary more.
     """
 
     low: float

@@ -57,7 +57,7 @@ def page_markdown(rule: Rule, rules: Iterable[Rule]) -> str:
 def _incidents(rule: Rule, causes: list[str]) -> list[str]:
     """Return what a page says about a rule's part in incidents: likely or possible, what it explains, what explains it."""
     asked = rule.finding.corroborated
-    told = [f"Likely where `{asked}`, else possible."] if asked else []
+    told = [f"Likely if `{asked}`, otherwise possible."] if asked else []
     for words, names in (("Explains", rule.rule.explains), ("Explained by", causes)):
         told += [f"{words} {', '.join(f'[{name}]({name}.md)' for name in names)}."] if names else []
     return _section("In an incident", [f"- {line}" for line in told]) if told else []

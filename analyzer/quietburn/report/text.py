@@ -90,7 +90,7 @@ def _two_rates(rates: RatesReport, left_out: list[LeftOutReport]) -> Lines:
 
 def _usable_words(rates: RatesReport) -> str:
     if not rates.requests:
-        return "no caller asked for anything"
+        return "no caller requests"
     if rates.usable_rate is None or rates.usable_interval is None:
         return usable(rates)
     found = rates.usable_interval
@@ -121,16 +121,16 @@ def _bar(label: str, count: int, whole: int, style: str = "") -> Text:
 
 def _of_fewer(coverage: float | None) -> str:
     """Return how many of the calls behind a sum are in it, where that is not all of them."""
-    return "" if coverage in (None, 1.0) else f" ({percent(coverage)} of them say so)"
+    return "" if coverage in (None, 1.0) else f" ({percent(coverage)} of them known)"
 
 
 def _tokens(rates: RatesReport) -> Lines:
     tokens = rates.tokens
     if not tokens.coverage:
         return
-    parts = [f"{number(tokens.all)} tokens ({percent(tokens.coverage)} of calls say how many)"]
+    parts = [f"{number(tokens.all)} tokens ({percent(tokens.coverage)} of calls report them)"]
     if tokens.wasted:
-        parts.append(f"{number(tokens.wasted)} bought no usable answer{_of_fewer(tokens.wasted_coverage)}")
+        parts.append(f"{number(tokens.wasted)} spent without a usable answer{_of_fewer(tokens.wasted_coverage)}")
     if tokens.probe:
         parts.append(f"{number(tokens.probe)} went to probes{_of_fewer(tokens.probe_coverage)}")
     yield plain(f"  {', '.join(parts)}")
@@ -138,7 +138,7 @@ def _tokens(rates: RatesReport) -> Lines:
 
 def _errored(report: Report) -> Lines:
     if report.errored:
-        yield Text(f"  Failed rules ({len(report.errored)}): they found neither something nor nothing", style="bold red")
+        yield Text(f"  Failed rules ({len(report.errored)}): their result is unknown", style="bold red")
         for errored in report.errored:
             yield plain(f"    {errored.rule}: {errored.problem}")
 
@@ -150,7 +150,7 @@ def _not_evaluated(report: Report, width: int, *, verbose: bool, whole: bool) ->
     for unlock in report.unlock:
         yield from _unlock(unlock, whole=whole)
     if not whole and any(unlock.paste for unlock in report.unlock):
-        yield plain("    --full prints what to paste into what writes the log", "dim")
+        yield plain("    --full prints the keys to add to the log format", "dim")
     for words in _other_reasons(report):
         yield from (Text("    ") + plain(line) for line in textwrap.wrap(words, width - 4))
     if verbose:
@@ -161,9 +161,9 @@ def _not_evaluated(report: Report, width: int, *, verbose: bool, whole: bool) ->
 def _unlock(unlock: UnlockReport, *, whole: bool) -> Lines:
     yield plain(f"    log {', '.join(unlock.fields)} to unlock {counted(unlock.rules, 'rule')}")
     if unlock.logged_already:
-        yield plain(f"      {', '.join(unlock.logged_already)}: the log has the keys, and no line fills them", "dim")
+        yield plain(f"      {', '.join(unlock.logged_already)}: the log has the keys, but no values", "dim")
     for dialect, text in unlock.paste.items() if whole else ():
-        yield plain(f"      paste into what writes the log ({dialect}):", "dim")
+        yield plain(f"      add to the log format ({dialect}):", "dim")
         yield from (plain(f"        {line}") for line in text.splitlines())
 
 
@@ -179,7 +179,7 @@ def _other_reasons(report: Report) -> Iterator[str]:
         yield f"{_NOT_CONFIGURED}{', '.join(numbers)}"
     for missing, rules in reasons:
         if not missing.startswith(_NOT_CONFIGURED):
-            yield f"{', '.join(rules)}: {missing}" if missing.startswith("not told") else missing
+            yield f"{', '.join(rules)}: {missing}" if missing.startswith("not carried by the log") else missing
 
 
 def _refused(report: Report, *, verbose: bool) -> Lines:
@@ -191,15 +191,15 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
             yield plain(f"    {line.file}:{line.line}  {line.reason}")
         left = sum(report.quarantine_codes.values()) - len(shown)
         if left:
-            yield plain(f"    and {left:,} more; --quarantine FILE names them all", "dim")
-    texts = ledger.not_a_request_kinds.get("text that is no JSON")
-    no_request = f"not a request ({texts:,} of them text that is no JSON)" if texts else "not a request"
+            yield plain(f"    and {left:,} more; --quarantine FILE lists them all", "dim")
+    texts = ledger.not_a_request_kinds.get("text that is not JSON")
+    no_request = f"not a request ({texts:,} of them text that is not JSON)" if texts else "not a request"
     also = {
         no_request: ledger.not_a_request, _duplicates(ledger): ledger.duplicates, "blank": ledger.blank,
         "items refused within used lines": ledger.bad_items, "items that are no requests": ledger.other_items,
-        "other ends of calls that count already": ledger.same_call,
-        "values that became unknown": ledger.invalid_values, "numbers given as text": ledger.coerced,
-        "ids that came again with other content": ledger.conflicting_ids,
+        "other ends of calls already counted": ledger.same_call,
+        "values that became unknown": ledger.invalid_values, "numbers written as text": ledger.coerced,
+        "ids repeated with different content": ledger.conflicting_ids,
     }
     told = ", ".join(f"{count:,} {name}" for name, count in also.items() if count)
     if told:
@@ -207,14 +207,14 @@ def _refused(report: Report, *, verbose: bool) -> Lines:
     if ledger.unknown_keys:
         keys = ", ".join(f"{key.key} ({counted(key.lines, 'line')})" for key in ledger.unknown_keys[:6])
         more = f" and {ledger.unknown_keys_in_all - 6:,} more" if ledger.unknown_keys_in_all > 6 else ""
-        yield plain(f"  Keys that were not read: {keys}{more}", "dim")
+        yield plain(f"  Keys not read: {keys}{more}", "dim")
 
 
 def _duplicates(ledger: LedgerReport) -> str:
     if not ledger.reshipped:
         return "duplicates"
-    differing = ", ".join(sorted(ledger.reshipped_keys)) or "keys that are not read"
-    return f"duplicates ({ledger.reshipped:,} of them shipped again: they differ in {differing})"
+    differing = ", ".join(sorted(ledger.reshipped_keys)) or "keys that aren't read"
+    return f"duplicates ({ledger.reshipped:,}of them shipped again, differing in {differing})"
 
 
 def _notices(report: Report, width: int) -> Lines:

@@ -24,7 +24,7 @@ def incident_list(report: Report) -> Lines:
 
 def _nothing_found(report: Report) -> str:
     if not report.rates.attempts:
-        return "Nothing to judge: no event of this ledger generates an answer."
+        return "Nothing to judge: no call in this ledger generates an answer."
     return f"No contradiction found by {counted(len(report.quiet), 'rule')}." if report.quiet else "No rule could be evaluated."
 
 

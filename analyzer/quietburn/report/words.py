@@ -5,7 +5,7 @@ from quietburn.report.verdict import DifferenceReport, GateReport, ModelsReport,
 
 CRITERION = {"on_time": "on time", "complete": "complete", "non_empty": "non-empty"}
 REASON = {
-    "late": "late", "truncated": "truncated", "empty": "empty", "unknown": "can't be told",
+    "late": "late", "truncated": "truncated", "empty": "empty", "unknown": "can't be judged",
     "abandoned": "abandoned", "refused": "refused", "failed": "failed", "invalid": "caller's fault",
 }
 UNKNOWN = "-"
@@ -80,9 +80,9 @@ def criteria(rates: RatesReport) -> str:
     parts = ["usable means on time, complete and non-empty"]
     on_time = rates.criteria["on_time"]
     if not on_time.measured:
-        parts.append(f"on time can be told for {percent(on_time.coverage)} of the 2xx answers only")
+        parts.append(f"on time is known for only {percent(on_time.coverage)} of the 2xx answers")
     parts += [
-        f"{CRITERION[name]} can't be told for {count:,} of them{_streamed(rates.unproven_streamed[name], count)}"
+        f"{CRITERION[name]} is unknown for {count:,} of them{_streamed(rates.unproven_streamed[name], count)}"
         for name, count in rates.unproven.items() if count
     ]
     return "; ".join(parts)
@@ -97,9 +97,9 @@ def usable(rates: RatesReport) -> str:
     if rates.usable_rate_bounds is None:
         return "no valid request"
     low, high = (percent(bound) for bound in rates.usable_rate_bounds)
-    untold = f"{rates.unknown:,} of {rates.valid:,} can't be told: between {low} and {high} of all"
+    untold = f"{rates.unknown:,} of {rates.valid:,} can't be judged: between {low} and {high} of all"
     if rates.usable_rate is None and not rates.unknown:
-        return "can't be measured; for most 2xx answers nothing tells whether they came in time"
+        return "can't be measured; on time is unknown for most 2xx answers"
     if rates.usable_rate is None:
         return f"can't be measured; {untold}"
     judged = f"{rates.usable:,} of {counted(rates.judged, 'judged request')}"
@@ -113,7 +113,7 @@ def success(rates: RatesReport) -> str:
     if rates.success_rate_bounds is None:
         return answered
     low, high = (percent(bound) for bound in rates.success_rate_bounds)
-    untold = f"the outcome of {rates.outcome_unknown:,} of {rates.attempts:,} is not known: between {low} and {high} of all"
+    untold = f"the outcome of {rates.outcome_unknown:,} of {rates.attempts:,} is unknown: between {low} and {high} of all"
     return f"can't be measured; {untold}" if rates.success_rate is None else f"{answered} ({untold})"
 
 
@@ -133,7 +133,7 @@ def per_sample(difference: DifferenceReport) -> str:
     """Return what these sample sizes could show, and what would settle a refused difference."""
     parts = []
     if difference.smallest_shown is not None:
-        parts.append(f"at these sizes {amount(difference.smallest_shown, difference.unit)} or more would show")
+        parts.append(f"at these sizes, only {amount(difference.smallest_shown, difference.unit)} or more would show")
     if difference.requests_to_settle is not None:
         parts.append(f"about {difference.requests_to_settle:,} requests on each side would settle this one")
     return "; ".join(parts)

@@ -19,7 +19,7 @@ class _Frozen(BaseModel):
 def _in_prometheus_units(value: object) -> object:
     text = str(value)
     if not text[:-1].isdecimal() or text[-1:] not in _UNITS or int(text[:-1]) == 0:
-        raise ValueError(f"{text!r} is not a duration; write whole seconds, minutes or hours, such as 90s or 5m")
+        raise ValueError(f"{text!r} is not a duration; use whole seconds, minutes or hours, such as 90s or 5m")
     return value
 
 
@@ -67,7 +67,7 @@ class Alert(_Frozen):
         if whole == bool(self.none):
             raise ValueError("needs either name, group, summary, inference and grades, or `none` with the reason")
         if any(grade.severity is Severity.INFO for grade in self.grades):
-            raise ValueError("an info finding never has an alert")
+            raise ValueError("an info finding can't have an alert")
         return self
 
 

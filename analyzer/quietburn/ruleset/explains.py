@@ -16,7 +16,7 @@ def check_explains(rules: Iterable[Rule]) -> None:
     for rule_id, names in explains.items():
         for name in names:
             if name not in explains:
-                raise ConfigError(f"rule {rule_id}: explains names {name!r}, which is no rule{nearest(name, explains)}.")
+                raise ConfigError(f"rule {rule_id}: explains names {name!r}, which is not a rule{nearest(name, explains)}.")
     _ordered(explains)
 
 
@@ -37,4 +37,4 @@ def _ordered(explains: Mapping[str, tuple[str, ...]]) -> list[str]:
     except CycleError as problem:
         circle = problem.args[1][::-1]
         told = ", which explains ".join(circle)
-        raise ConfigError(f"rule {circle[0]}: explains goes in a circle: {told}. Take one of them out.") from None
+        raise ConfigError(f"rule {circle[0]}: explains is circular: {told}. Remove one of them.") from None

@@ -43,12 +43,12 @@ def choose(rules: Iterable[Rule], only: Iterable[str] = (), skip: Iterable[str] 
     by_name = {name: rule for rule in rules for name in (rule.id, *rule.rule.aliases)}
     for name in (*only, *skip):
         if name not in by_name:
-            raise UsageError(f"no rule {name!r}{nearest(name, by_name)}. `quietburn rules list` names them all.")
+            raise UsageError(f"no rule {name!r}{nearest(name, by_name)}. `quietburn rules list` lists all rules.")
     wanted = {by_name[name].id for name in only} or {rule.id for rule in by_name.values()}
     left_out = {by_name[name].id for name in skip}
     chosen = tuple(rule for name, rule in by_name.items() if rule.id == name and name in wanted and name not in left_out)
     if not chosen and (only or skip):
-        raise UsageError("--only and --skip leave no rule.")
+        raise UsageError("--only and --skip select no rule.")
     return chosen
 
 
@@ -113,7 +113,7 @@ def checked_number(by_id: Mapping[str, Rule], rule_id: str, name: str, text: obj
         raise UsageError(f"{rule_id}.{name}: {text!r} is not a number.")
     least, most = by_id[rule_id].parameters[name].range
     if not least <= number <= most:
-        raise UsageError(f"{rule_id}.{name}: {text} is outside of its range, {least:g} to {most:g}.")
+        raise UsageError(f"{rule_id}.{name}: {text} is outside its range, {least:g} to {most:g}.")
     return number
 
 

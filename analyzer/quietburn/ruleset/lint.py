@@ -22,7 +22,7 @@ FUNCTIONS = frozenset({
 _QUANTILES = frozenset({
     "median", "mad", "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "percentile_cont", "percentile_disc",
 })
-_NO_QUANTILE = "engines compute it differently; take the row of a place with row_number() (CONTRIBUTING.md, Medians)"
+_NO_QUANTILE = "engines compute it differently; select the row by rank with row_number() (CONTRIBUTING.md, Medians)"
 WINDOW_FUNCTIONS = frozenset({"row_number", "lag", "lead", "sum", "count", "count_star", "min", "max", "avg"})
 _CASTS = frozenset({"BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN"})
 _OPERATORS = frozenset({
@@ -125,7 +125,7 @@ def _of_node(node: Node, tables: frozenset[str]) -> Iterator[str]:
 def _query(node: Node) -> Iterator[str]:
     if node["type"] == "SET_OPERATION_NODE":
         if node["setop_type"] != "UNION" or not node["setop_all"]:
-            yield "joins results by something else than UNION ALL"
+            yield "combines results by something other than UNION ALL"
         return
     if node["type"] != "SELECT_NODE":
         yield f"is a {_words(node['type'])}, not a plain SELECT"
@@ -139,7 +139,7 @@ def _query(node: Node) -> Iterator[str]:
     if len(node["group_sets"]) > 1:
         yield "uses grouping sets"
     if any(part["class"] != "COLUMN_REF" for part in node["group_expressions"]):
-        yield "groups by something else than named columns"
+        yield "groups by something other than named columns"
 
 
 def _table(node: Node, tables: frozenset[str]) -> Iterator[str]:
@@ -147,18 +147,18 @@ def _table(node: Node, tables: frozenset[str]) -> Iterator[str]:
     if kind == "BASE_TABLE":
         elsewhere = " of another schema" if node["schema_name"] or node["catalog_name"] else ""
         if elsewhere or node["table_name"] not in tables:
-            yield f"reads from {node['table_name']!r}{elsewhere}; there is only {EVENTS!r} and what WITH names"
+            yield f"reads from {node['table_name']!r}{elsewhere}; it may read only {EVENTS!r} and the names in WITH"
     elif kind == "JOIN":
         yield from _join(node)
     elif kind not in {"SUBQUERY", "EMPTY"}:
-        yield f"reads from something that is no table ({_words(kind)})"
+        yield f"reads from something other than a table ({_words(kind)})"
 
 
 def _join(node: Node) -> Iterator[str]:
     if node["join_type"] not in {"INNER", "LEFT"} or node["ref_type"] != "REGULAR":
         yield f"uses a join that is neither inner nor left ({_words(node['ref_type'])} {_words(node['join_type'])})"
     elif not _only_equalities(node["condition"]):
-        yield "joins on something else than equalities; put other conditions into WHERE"
+        yield "joins on something other than equalities; put other conditions into WHERE"
 
 
 def _only_equalities(condition: Node | None) -> bool:
@@ -192,7 +192,7 @@ def _function(node: Node) -> Iterator[str]:
     if node["distinct"]:
         yield "counts DISTINCT values"
     if node["order_bys"]["orders"]:
-        yield "orders inside of an aggregate"
+        yield "orders inside an aggregate"
 
 
 def _window(node: Node) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _cast(node: Node) -> Iterator[str]:
         yield "uses TRY_CAST"
     name = node["type_expr"]["type_name"] if "type_expr" in node else ""
     if name.upper() not in _CASTS:
-        yield f"casts to {name or 'a type'}; there are {', '.join(sorted(_CASTS))}"
+        yield f"casts to {name or 'a type'}; allowed types are {', '.join(sorted(_CASTS))}"
 
 
 def _star(node: Node) -> Iterator[str]:

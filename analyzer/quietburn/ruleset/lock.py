@@ -69,7 +69,7 @@ def read_lock(path: Path) -> dict[str, Locked]:
     try:
         return _LOCK.validate_python(read_toml(path, "lock"))
     except ValidationError:
-        raise ConfigError(f"lock {path}: is no lock of rules; take the last committed one.") from None
+        raise ConfigError(f"lock {path}: is not a rules lock. Restore the last committed one.") from None
 
 
 def lock_text(rules: Iterable[Rule]) -> str:
@@ -93,5 +93,5 @@ def unraised(rules: Iterable[Rule], locked: Mapping[str, Locked]) -> dict[str, s
         if rule.rule.revision < was.revision:
             found[rule.id] = f"is below {was.revision}, which was released; set it to {was.revision + 1}"
         elif meaning_of(rule) != was.meaning:
-            found[rule.id] = f"was released with another meaning; set it to {was.revision + 1}, or take the change back"
+            found[rule.id] = f"was released with another meaning; set it to {was.revision + 1}, or revert the change"
     return found

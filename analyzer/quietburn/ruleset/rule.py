@@ -22,7 +22,7 @@ def window_minutes(length: str) -> int:
     """Return a window's length (`5m`, `1h`) in minutes."""
     match = _WINDOW.match(length)
     if not match:
-        raise ValueError(f"{length!r} is not a window; write whole minutes or hours, such as 5m or 1h")
+        raise ValueError(f"{length!r} is not a window; use whole minutes or hours, such as 5m or 1h")
     return int(match[1]) * (60 if match[2] == "h" else 1)
 
 
@@ -66,7 +66,7 @@ class About(_Frozen):
     def _known_fields(self) -> "About":
         for field in self.fields:
             if STORED_AS.get(field, field) not in BY_NAME:
-                raise ValueError(f"needs names {field!r}, which is no column of the ledger")
+                raise ValueError(f"needs names {field!r}, which is not a ledger column")
         return self
 
     @property
@@ -191,7 +191,7 @@ class Rule(_Frozen):
         self._check_evidence()
         for name in [*self.minutes, *self.events, *self.observed_names, *self.parameters]:
             if not re.match(_NAME, name):
-                raise ValueError(f"{name!r} is not a name; write lower-case letters, digits and _")
+                raise ValueError(f"{name!r} is not a name; use lower-case letters, digits and _")
         for name, expression in self.minutes.items():
             allowed = "sum|count|avg|max" if self.classify else "sum|count|avg"  # a maximum has no sum over a window
             if not re.match(rf"^({allowed})\(.*\)$", expression.strip(), re.DOTALL):
@@ -213,7 +213,7 @@ class Rule(_Frozen):
             if name not in self.window_observed:
                 raise ValueError(f"finding.evidence reads window.{name}, which is not in window.observed")
         if any(_OF_WINDOW.search(text) for text in (*self.minutes.values(), *self.events.values())):
-            raise ValueError("reads window.NAME outside of finding.evidence; there is no window yet where minutes are counted")
+            raise ValueError("reads window.NAME outside finding.evidence; no window exists yet when minutes are counted")
 
     def _check_kind(self) -> None:
         if (self.window is None) == (self.classify is None):
@@ -223,13 +223,13 @@ class Rule(_Frozen):
         if self.window and not (self.finding.evidence and self.minute_columns):
             raise ValueError("has `window`, so it needs minutes (or events) and finding.evidence")
         if "client" in self.rule.subject and not (self.classify and "client" in self.classify.subject):
-            raise ValueError("has the client as subject, which only `classify` can give: name it in classify.subject")
+            raise ValueError("has the client as subject, which needs `classify`: name it in classify.subject")
         if set(self.minutes) & set(self.events):
-            raise ValueError("gives one name to a minute column and to an event")
+            raise ValueError("gives the same name to a minute column and an event")
         if self.classify and not set(self.classify.summed) <= set(self.classify.observed):
             raise ValueError("sums a column that it doesn't observe")
         if self.classify and any(window_minutes(grade.window) > _STRETCH_MINUTES for grade in self.classify.grades):
-            raise ValueError("has a grade over more than an hour; a quiet hour ends a finding of events")
+            raise ValueError("has a grade over more than an hour, but a quiet hour ends a finding of an event rule")
 
     @property
     def id(self) -> str:

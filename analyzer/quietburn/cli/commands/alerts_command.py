@@ -28,15 +28,15 @@ class Target(StrEnum):
 
 def alerts(
     ledgers: options.Ledgers = None,
-    out: Annotated[Path, typer.Option(help="Folder to write into.")] = Path("quietburn-alerts"),
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("quietburn-alerts"),
     target: Annotated[Target, typer.Option(help="operator adds a PrometheusRule resource.")] = Target.PROMETHEUS,
-    runbook_url: Annotated[str | None, typer.Option(help="Address under which the runbook's pages will be found.")] = None,
-    dashboard_url: Annotated[str | None, typer.Option(help="Address of the dashboard that the alerts link to.")] = None,
-    team: Annotated[str | None, typer.Option(help="Label `team` of every alert.")] = None,
-    objective: Annotated[str, typer.Option(help="Objective of the usable-answer rate.")] = "99%",
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when the folder is not current.")] = False,
+    runbook_url: Annotated[str | None, typer.Option(help="Base URL of the published runbook pages.")] = None,
+    dashboard_url: Annotated[str | None, typer.Option(help="URL of the dashboard that the alerts link to.")] = None,
+    team: Annotated[str | None, typer.Option(help="Value of the label `team` on every alert.")] = None,
+    objective: Annotated[str, typer.Option(help="Objective for the usable-answer rate.")] = "99%",
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if the folder is out of date.")] = False,
     unproven: Annotated[
-        bool, typer.Option("--unproven", help="Write although promtool is not installed; nothing is proven then.")
+        bool, typer.Option("--unproven", help="Write without promtool; nothing is proven.")
     ] = False,
     tz: options.Zone = None,
     dialect: options.Dialect = None,
@@ -47,7 +47,7 @@ def alerts(
     config: options.ConfigFile = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write alert rules, their promtool tests and the runbook; with a ledger, its numbers are used."""
+    """Write alert rules, their promtool tests and the runbook, with numbers from a ledger if one is given."""
     from quietburn.alerts.bundle import BESIDE_THE_RUNBOOK, build_bundle
     from quietburn.alerts.groups import Options
 
@@ -58,7 +58,7 @@ def alerts(
     inputs = {"--map": map_file, "--config": request.config.origin}
     refuse_overlaps({"--out": out}, ledgers or [], inputs)
     if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out}: is no folder. Name one.")
+        raise UsageError(f"--out {out}: is not a folder. Name a folder.")
     refuse_overlaps(_named(out, BESIDE_THE_RUNBOOK), ledgers or [], inputs)
     chosen, origin, errored = _chosen(ledgers or [], request)
     made = Options(
@@ -76,10 +76,10 @@ def alerts(
     refuse_overlaps(_named(out, bundle.files), ledgers or [], inputs)
     _write(bundle, out)
     if not quiet:
-        proof = "NOT proven: run promtool test rules on them" if unproven else "proven by promtool"
+        proof = "NOT proven: run `promtool test rules` on them" if unproven else "proven by promtool"
         sys.stderr.write(f"quietburn: {len(bundle.files)} files in {out}, {proof}.\n")
         for name in bundle.surplus(out) if not errored else ():  # the page of a rule that failed is wanted again
-            sys.stderr.write(f"quietburn: {out / name} is of an alert that is written no longer; remove it.\n")
+            sys.stderr.write(f"quietburn: {out / name} belongs to an alert that no longer exists; remove it.\n")
     _exit_for(errored)
 
 
@@ -103,7 +103,7 @@ def _prove(bundle: "Bundle") -> None:
     try:
         prove_bundle(bundle)
     except NoPromtoolError as problem:
-        raise UsageError(f"{problem} Nothing was written; --unproven writes without a proof.") from None
+        raise UsageError(f"{problem} Nothing was written. Use --unproven to write without proof.") from None
 
 
 def _chosen(ledgers: list[str], request: "Request") -> tuple["Chosen", list[str], dict[str, str]]:
@@ -111,7 +111,7 @@ def _chosen(ledgers: list[str], request: "Request") -> tuple["Chosen", list[str]
     from quietburn.analysis.run import analyzing, configured_rules
 
     if not ledgers:
-        origin = "No ledger was given: the numbers are the rules' defaults and the configuration's."
+        origin = "No ledger was given: the numbers are rule defaults and configured values."
         return configured_rules(request), [origin], {}
     with analyzing(ledgers, request) as analysis:
         ledger = analysis.report.ledger
@@ -119,12 +119,12 @@ def _chosen(ledgers: list[str], request: "Request") -> tuple["Chosen", list[str]
         span = f"{ledger.first_ts} to {ledger.last_ts}" if ledger.first_ts else "no times"
         errored = {entry.rule: entry.problem for entry in analysis.report.errored}
         chosen = [(rule, values) for rule, values in analysis.rules if rule.id not in errored]
-        return chosen, [f"Numbers that the ledger settles are taken from it: {names} ({span})."], errored
+        return chosen, [f"Numbers that depend on the ledger come from it: {names} ({span})."], errored
 
 
 def _url(address: str | None, flag: str) -> str | None:
     if address is not None and not address.startswith(("https://", "http://")):
-        raise UsageError(f"{flag} {address!r}: write an absolute address that begins with https://.")
+        raise UsageError(f"{flag} {address!r}: write an absolute URL that begins with https://.")
     return address
 
 
@@ -140,9 +140,9 @@ def _objective(text: str) -> float:
 def _check(bundle: "Bundle", out: Path, *, quiet: bool) -> None:
     stale, surplus = bundle.stale(out), bundle.surplus(out)
     if not quiet and stale:
-        sys.stderr.write(f"quietburn: not current in {out}: {', '.join(stale)}. Run the command without --check.\n")
+        sys.stderr.write(f"quietburn: out of date in {out}: {', '.join(stale)}. Run the command without --check.\n")
     if not quiet and surplus:
-        sys.stderr.write(f"quietburn: of no alert any more in {out}: {', '.join(surplus)}. Remove them.\n")
+        sys.stderr.write(f"quietburn: no longer belongs to any alert in {out}: {', '.join(surplus)}. Remove them.\n")
     if stale or surplus:
         raise typer.Exit(ExitStatus.FINDINGS)
 

@@ -41,7 +41,7 @@ class FailOn(StrEnum):
 
 def analyze(
     ledgers: options.Ledgers = None,
-    output_format: Annotated[ReportFormat, typer.Option("--format", help="How to print the report.")] = ReportFormat.TEXT,
+    output_format: Annotated[ReportFormat, typer.Option("--format", help="Format of the report.")] = ReportFormat.TEXT,
     output: Annotated[Path | None, typer.Option(help="Write the report to this file instead of standard output.")] = None,
     since: options.Since = None,
     until: options.Until = None,
@@ -54,18 +54,18 @@ def analyze(
     skip: options.Skip = None,
     config: options.ConfigFile = None,
     db: options.Store = None,
-    cpu: Annotated[Path | None, typer.Option(help="CPU use: CSV (ts,cpu_pct[,backend]) or a query_range answer.")] = None,
+    cpu: Annotated[Path | None, typer.Option(help="CPU use: CSV (ts,cpu_pct[,backend]) or a query_range response.")] = None,
     join: options.Join = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Exit 1 on findings of this severity or worse.")] = FailOn.NEVER,
+    fail_on: Annotated[FailOn, typer.Option(help="Exit 1 on findings of this severity or above.")] = FailOn.NEVER,
     max_quarantined: options.MaxQuarantined = "5%",
-    quarantine: Annotated[Path | None, typer.Option(help="Write each refused line's place and reason here.")] = None,
-    show_raw: Annotated[bool, typer.Option("--show-raw", help="With the text of refused lines; it may hold prompts.")] = False,
-    anonymize: Annotated[bool, typer.Option("--anonymize", help="Clients and tenants as stable pseudonyms.")] = False,
-    brief: Annotated[bool, typer.Option("--brief", help="Text: the two rates and a line an incident, no more.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Text: every finding, not only each incident's cause.")] = False,
-    json_schema: Annotated[bool, typer.Option("--json-schema", help="Print the JSON Schema of the report and stop.")] = False,
+    quarantine: Annotated[Path | None, typer.Option(help="Write the place and reason of each refused line here.")] = None,
+    show_raw: Annotated[bool, typer.Option("--show-raw", help="Include the text of refused lines; may contain prompts.")] = False,
+    anonymize: Annotated[bool, typer.Option("--anonymize", help="Replace clients and tenants with stable pseudonyms.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Text: only the two rates and one line per incident.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Text: every finding, not just the cause of each incident.")] = False,
+    json_schema: Annotated[bool, typer.Option("--json-schema", help="Print the JSON Schema of the report and exit.")] = False,
     quiet: options.Quiet = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say why a dialect was chosen; name 200 refused lines.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Explain the choice of dialect; list 200 refused lines.")] = False,
 ) -> None:
     """Analyze ledgers: the two rates, the contradictions, and what could not be told."""
     if json_schema:
@@ -75,9 +75,9 @@ def analyze(
 
     limit = parse_share(max_quarantined, "--max-quarantined")
     if show_raw and quarantine is None:
-        raise UsageError("--show-raw: name the file for the refused lines with --quarantine FILE.")
+        raise UsageError("--show-raw: needs --quarantine FILE to write the refused lines to.")
     if brief and full:
-        raise UsageError("--brief and --full: ask for opposites; leave one out.")
+        raise UsageError("--brief and --full: can't be combined. Use one of them.")
     request = request_from(
         since=since, until=until, last_night=last_night, tz=tz, dialect=dialect, map_file=map_file, settings=set_,
         only=only, skip=skip, config=options.configured(config, quiet=quiet), store=db, cpu=cpu, join=join,
@@ -153,13 +153,13 @@ def _exit_for(report: "Report", fail_on: FailOn, max_quarantined: float, *, quie
     counted = report.counted_refused
     if report.errored:
         if not quiet:
-            say(f"could not be judged: {len(report.errored)} rules failed ({', '.join(e.rule for e in report.errored)}).")
+            say(f"undecided: {len(report.errored)} rules failed ({', '.join(e.rule for e in report.errored)}).")
         raise typer.Exit(ExitStatus.UNDECIDED)
     if report.ledger.lines and counted > max_quarantined * report.ledger.lines:
         if not quiet:
             say(
-                f"could not be judged: {counted:,} of {report.ledger.lines:,} lines were refused, more than "
-                f"--max-quarantined allows ({max_quarantined * 100:g}%). See the report's quarantine for the reasons."
+                f"undecided: {counted:,} of {report.ledger.lines:,} lines were refused, more than "
+                f"--max-quarantined allows ({max_quarantined * 100:g}%). See the quarantine in the report for the reasons."
             )
         raise typer.Exit(ExitStatus.UNDECIDED)
     if fail_on is FailOn.NEVER:

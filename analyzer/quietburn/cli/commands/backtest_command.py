@@ -55,9 +55,9 @@ def backtest(
     sys.stdout.write(result.model_dump_json(indent=2) + "\n" if output_format is BacktestFormat.JSON else _table(result))
     if result.errored:
         failed = ", ".join(result.errored)
-        sys.stderr.write(f"quietburn: {len(result.errored)} rules failed ({failed}); nothing is known of their alerts.\n")
+        sys.stderr.write(f"quietburn: {len(result.errored)} rules failed ({failed}); their alerts were not evaluated.\n")
     if not result.agrees:
-        sys.stderr.write("quietburn: an alert and the classifier disagree; see the columns missed and false.\n")
+        sys.stderr.write("quietburn: an alert and its rule disagree; see the columns missed and false.\n")
     if result.errored or not result.agrees:
         raise typer.Exit(ExitStatus.UNDECIDED)
 

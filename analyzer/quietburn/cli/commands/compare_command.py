@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def compare(
     before: Annotated[str, typer.Argument(metavar="A", help="A ledger: a file, a folder, or - for standard input.")],
-    after: Annotated[str, typer.Argument(metavar="B", help="The ledger to hold against it.")],
-    paired: Annotated[bool, typer.Option("--paired", help="The same requests were sent to both: match by request_id.")] = False,
+    after: Annotated[str, typer.Argument(metavar="B", help="The ledger to compare with it.")],
+    paired: Annotated[bool, typer.Option("--paired", help="Both got the same requests: match them by request_id.")] = False,
     output_format: verdicts.Format = verdicts.VerdictFormat.TEXT,
     output: verdicts.Output = None,
     since: options.Since = None,
@@ -42,7 +42,7 @@ def compare(
         config=options.configured(config, quiet=quiet), join=join,
     )
     if before == after == "-":
-        raise UsageError("-: standard input can be one of the two ledgers only; write the other to a file.")
+        raise UsageError("-: only one of the two ledgers can be standard input. Write the other to a file.")
     refuse_overlaps({"--output": output}, [before, after], {"--map": map_file, "--config": request.config.origin})
     report = _run(before, after, request, paired=paired, quiet=quiet)
     verdicts.deliver(report, output_format, output)
@@ -77,7 +77,7 @@ def _exit_for(side: "SideReport", limit: float, *, quiet: bool) -> None:
     if side.counted_refused > limit * side.lines:
         if not quiet:
             options.say(
-                f"could not be judged: {side.counted_refused:,} of {side.lines:,} lines of {', '.join(side.files)} were refused, "
+                f"undecided: {side.counted_refused:,} of {side.lines:,} lines of {', '.join(side.files)} were refused, "
                 f"more than --max-quarantined allows ({limit:.0%})."
             )
         raise typer.Exit(ExitStatus.UNDECIDED)

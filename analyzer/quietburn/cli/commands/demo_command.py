@@ -16,7 +16,7 @@ NIGHT = "night.jsonl"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="New folder to unpack the night into.")] = Path("quietburn-demo"),
+    out: Annotated[Path, typer.Option(help="New folder to unpack the demo night into.")] = Path("quietburn-demo"),
 ) -> None:
     """Unpack a night and run the three jobs on it: analyze, alerts, gate."""
     night = _unpack(out)
@@ -33,7 +33,7 @@ def demo(
         lambda: alerts([str(night)], out=folder, unproven=not proven),
     )
     if not proven:
-        say("promtool is not installed, so that the alerts are written unproven here.")
+        say("promtool is not installed, so the alerts are written without proof.")
     _show(["gate", str(night), "--min-usable", "95%"], lambda: gate([str(night)], min_usable="95%"))
 
 
@@ -49,7 +49,7 @@ def _unpack(out: Path) -> Path:
         night = out / NIGHT
         night.write_bytes(demo_night().read_bytes())
     except OSError as problem:
-        raise UsageError(f"--out {out}: can't be written ({os_words(problem)}). Name a folder that you may write to.") from None
+        raise UsageError(f"--out {out}: can't be written ({os_words(problem)}). Name a writable folder.") from None
     return night
 
 

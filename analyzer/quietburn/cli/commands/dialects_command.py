@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from quietburn.dialects.mapping import Alternative, Mapping
 
-dialects_app = typer.Typer(help="The logs that are read without options.", no_args_is_help=True, rich_markup_mode=None)
+dialects_app = typer.Typer(help="Log formats that are read without options.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @dialects_app.command("list")
@@ -40,14 +40,14 @@ def dialects_show(name: Annotated[str, typer.Argument(metavar="ID", help="A dial
 
     by_name = {mapping.dialect.name: mapping for mapping in shipped_mappings()}
     if name not in by_name:
-        raise UsageError(f"no dialect {name!r}{nearest(name, by_name)}; there are: {', '.join(sorted(by_name))}.")
+        raise UsageError(f"no dialect {name!r}{nearest(name, by_name)}; use one of: {', '.join(sorted(by_name))}.")
     typer.echo("\n".join(_shown(by_name[name])))
 
 
 def _shown(mapping: "Mapping") -> "Iterator[str]":
     about, asked = mapping.dialect, mapping.recognise
     yield f"{about.name}: {about.title}"
-    yield "recognised by:"
+    yield "recognized by:"
     yield from (f"  {key}" for key in asked.all)
     if asked.any:
         yield f"  any of {', '.join(asked.any)}"

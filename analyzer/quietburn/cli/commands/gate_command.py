@@ -30,15 +30,15 @@ class Undecided(StrEnum):
 
 def gate(
     ledgers: options.Ledgers = None,
-    min_usable: Annotated[str | None, typer.Option(help="Least usable-answer rate, such as 95%.")] = None,
-    max_gap: Annotated[str | None, typer.Option(help="Most false success: answered 2xx, not usable.")] = None,
-    baseline: Annotated[str | None, typer.Option(help="A ledger from before the change.")] = None,
-    max_drop: Annotated[str | None, typer.Option(help="Most that the usable rate may drop from the baseline's.")] = None,
-    max_invalid_rise: Annotated[str | None, typer.Option(help="Most that 4xx may rise (1% with a baseline).")] = None,
+    min_usable: Annotated[str | None, typer.Option(help="Minimum usable-answer rate, such as 95%.")] = None,
+    max_gap: Annotated[str | None, typer.Option(help="Maximum false success: 2xx but not usable.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="Ledger from before the change.")] = None,
+    max_drop: Annotated[str | None, typer.Option(help="Maximum drop of the usable rate from the baseline.")] = None,
+    max_invalid_rise: Annotated[str | None, typer.Option(help="Maximum rise of 4xx (1% with a baseline).")] = None,
     require: Annotated[str | None, typer.Option(help="Criteria that must be measured: on_time,complete,non_empty.")] = None,
-    undecided: Annotated[Undecided | None, typer.Option(help="What undecided counts as (else: by its point).")] = None,
-    point: Annotated[bool, typer.Option("--point", help="Compare the numbers plainly, not their intervals.")] = False,
-    acceptance: Annotated[bool, typer.Option("--acceptance", help="Judge a run at a chosen cap: waits, 429s, retries.")] = False,
+    undecided: Annotated[Undecided | None, typer.Option(help="What undecided counts as (default: by its point).")] = None,
+    point: Annotated[bool, typer.Option("--point", help="Compare point estimates, ignoring intervals.")] = False,
+    acceptance: Annotated[bool, typer.Option("--acceptance", help="Judge a load test at a cap: waits, 429s, retries.")] = False,
     output_format: verdicts.Format = verdicts.VerdictFormat.TEXT,
     output: verdicts.Output = None,
     since: options.Since = None,
@@ -63,7 +63,7 @@ def gate(
     flags = {"min_usable": min_usable, "max_gap": max_gap, "max_drop": max_drop, "max_invalid_rise": max_invalid_rise}
     asked = _asked(request.config, flags, require, max_quarantined, undecided, point=point, acceptance=acceptance)
     if baseline == "-" and "-" in (ledgers or []):
-        raise UsageError("--baseline -: standard input is the ledger already; write one of them to a file.")
+        raise UsageError("--baseline -: the ledger already is standard input. Write one of them to a file.")
     refuse_overlaps(
         {"--output": output}, [*(ledgers or []), *([baseline] if baseline else [])],
         {"--map": map_file, "--config": request.config.origin},
@@ -71,7 +71,7 @@ def gate(
     report = _run(ledgers or [], baseline, asked, request, quiet=quiet)
     verdicts.deliver(report, output_format, output)
     if output is not None and report.exit_status and not quiet:
-        options.say(f"gate {report.verdict}; why stands in {output}.")
+        options.say(f"gate {report.verdict}; see {output}.")
     raise typer.Exit(report.exit_status)
 
 
@@ -119,7 +119,7 @@ def _required(config: "Config", text: str | None) -> "Required | None":
         if name not in CRITERIA:
             raise UsageError(f"--require {name!r}: no such criterion{nearest(name, CRITERIA)}; {known}.")
     if not names:
-        raise UsageError(f"--require: names no criterion; {known}.")
+        raise UsageError(f"--require: is empty; {known}.")
     return Required(tuple(dict.fromkeys(names)), "--require")
 
 

@@ -45,7 +45,7 @@ def map_command(
         raise InputError(f"{label}: {instead}")
     proposed, trial = _judged(propose(sample, known), sample, lines)
     if not any(item.doubt is None for item in proposed):
-        raise InputError(f"{label}: no key of it looks like a field of a ledger; write a mapping file by hand.")
+        raise InputError(f"{label}: none of its keys looks like a ledger field. Write a mapping file by hand.")
     head = [f"# Proposed from {len(sample):,} lines sampled across {_printable(label)}.", *_gives(trial)]
     columns = {item.column for item in proposed if item.doubt is None}
     typer.echo("\n".join([*head, "", as_toml(name, proposed, sample), *_rules(columns)]))
@@ -60,12 +60,12 @@ def _sampled(ledger: str) -> tuple[str, list[bytes], list[dict[str, Any]]]:
 
     (first, *others) = find_ledgers([ledger])
     if others:
-        raise InputError(f"{ledger}: holds several ledgers; name one of them, such as {first.label}.")
+        raise InputError(f"{ledger}: contains several ledgers. Name one of them, such as {first.label}.")
     with sampled(first) as opened:
         wrapper = wrapper_of(opened.lines)
         sample = parsed_sample(opened.lines if wrapper is None else sample_payloads(opened.lines, wrapper))
         if not sample:
-            raise InputError(f"{first.label}: none of the lines sampled across it is a JSON object; write one object a line.")
+            raise InputError(f"{first.label}: none of the sampled lines is a JSON object. Write one object per line.")
         return first.label, opened.lines, sample
 
 
@@ -95,17 +95,17 @@ def _after(item: "Proposed", trial: "Trial") -> "Proposed":
     if item.lacks_unit:
         unit = trial.units.get((item.column, item.key))
         if unit is None:
-            return replace(item, unit="s", doubt="neither its name nor the lines tell its unit, so this one is a guess")
-        return replace(item, unit=unit, why=f"{item.why}; the lines tell its unit")
+            return replace(item, unit="s", doubt="neither its name nor the lines show its unit, so this one is a guess")
+        return replace(item, unit=unit, why=f"{item.why}; the lines show its unit")
     return replace(item, doubt=_speaks_against(item.column, trial))
 
 
 def _speaks_against(column: str, trial: "Trial") -> str | None:
     """Return what the trial shows that a column can't be."""
     if column in ("route", "path", "operation") and not trial.attempts:
-        return "no line would be a call for an answer; name the calls under [routes]"
+        return "no line would be a generating call; name your routes under [routes]"
     if column in ("status", "error") and not trial.successes:
-        return "no line would be known to be answered, only some to have failed"
+        return "no line would count as answered, but some as failed"
     if column == "started_at" and trial.ends_before_start > _FEW * trial.lines:
         return "it lies after the end"
     return None
@@ -115,8 +115,8 @@ def _gives(trial: "Trial") -> Iterator[str]:
     success = "no success rate: no status is known" if trial.success_rate is None else f"{trial.success_rate:.1%} answered 2xx"
     tokens = "no tokens" if trial.tokens is None else f"{trial.tokens:,.0f} tokens"
     span = f"from {trial.first} to {trial.last}" if trial.first else "no times"
-    yield f"# On these lines it gives: {trial.lines:,} lines, {trial.attempts:,} attempts, {success}, {tokens}, {span}."
-    yield "# Compare that with what you know of them. What was left out stands as a comment, with the reason."
+    yield f"# Result on these lines: {trial.lines:,} lines, {trial.attempts:,} attempts, {success}, {tokens}, {span}."
+    yield "# Check this against what you know about them. Comments list what was left out, and why."
 
 
 def _printable(text: str) -> str:

@@ -23,13 +23,13 @@ class NightsFormat(StrEnum):
 
 
 def nights(
-    db: Annotated[Path, typer.Option("--db", help="DuckDB file that `analyze --db` has filled.")],
-    output_format: Annotated[NightsFormat, typer.Option("--format", help="How to print the list.")] = NightsFormat.TEXT,
+    db: Annotated[Path, typer.Option("--db", help="DuckDB file written by `analyze --db`.")],
+    output_format: Annotated[NightsFormat, typer.Option("--format", help="Format of the list.")] = NightsFormat.TEXT,
 ) -> None:
     """List what a store holds: each ledger with its span and what became of its lines."""
     if not is_file(db):
         shown = label_of(str(db))
-        raise InputError(f"--db {shown}: no such file. `quietburn analyze LEDGER --db {shown}` makes one.")
+        raise InputError(f"--db {shown}: no such file. `quietburn analyze LEDGER --db {shown}` creates one.")
     from quietburn.engine.store_nights import stored_files
 
     files = stored_files(db)
@@ -46,7 +46,7 @@ def _table(files: list["StoredFile"]) -> list[str]:
     from quietburn.report.printable import printable
 
     if not files:
-        return ["The store holds no ledger."]
+        return ["The store contains no ledger."]
     rows = [("ledger", "dialect", "from", "to", "lines", "events", "refused")]
     rows += [
         (printable(f.path), f.dialect, f.first_ts or "-", f.last_ts or "-", f"{f.lines:,}", f"{f.events:,}", f"{f.quarantined:,}")

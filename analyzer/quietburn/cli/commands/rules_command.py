@@ -43,7 +43,7 @@ def rules_show(rule_id: Annotated[str, typer.Argument(metavar="ID", help="A rule
 
 @rules_app.command("table")
 def rules_table(
-    out: Annotated[Path | None, typer.Option(help="Folder for the table and a page a rule; else the table is printed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table and rule pages (default: print the table).")] = None,
 ) -> None:
     """Print the decision table as Markdown, or write it with a page a rule."""
     from quietburn.report.rulebook import TABLE, rulebook
@@ -57,7 +57,7 @@ def rules_table(
 
 
 def columns(
-    out: Annotated[Path | None, typer.Option(help="Folder for the page, columns.md; else it is printed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the page, columns.md (default: print it).")] = None,
 ) -> None:
     """Print what every column of events means, as Markdown, or write it as a page."""
     from quietburn.report.columnpage import COLUMNS_PAGE, columns_markdown
@@ -99,8 +99,8 @@ def _shown(rule: "Rule") -> str:
 
 @rules_app.command("new")
 def rules_new(
-    rule_id: Annotated[str, typer.Argument(metavar="ID", help="The new rule's id, such as streams-slowed.")],
-    of_events: Annotated[bool, typer.Option("--events", help="A rule over single events ([classify]), not windows.")] = False,
+    rule_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the new rule, such as streams-slowed.")],
+    of_events: Annotated[bool, typer.Option("--events", help="Make an event rule ([classify]), not a windowed one.")] = False,
 ) -> None:
     """Make the files of a new rule in a checkout: an example that works, with the places to fill in."""
     from quietburn.authoring.checkout import checkout
@@ -111,13 +111,13 @@ def rules_new(
         typer.echo(f"wrote {place.name(path)}")
     typer.echo(
         f"Next: python fixtures/rules/make.py {rule_id}; quietburn rules test {rule_id}; quietburn rules check.\n"
-        "CONTRIBUTING.md goes through it."
+        "CONTRIBUTING.md explains each step."
     )
 
 
 @rules_app.command("check")
 def rules_check(
-    path: Annotated[Path | None, typer.Argument(metavar="[DIR|FILE]", help="Rule files; else the shipped rules.")] = None,
+    path: Annotated[Path | None, typer.Argument(metavar="[DIR|FILE]", help="Rule files (default: the shipped rules).")] = None,
 ) -> None:
     """Say what is wrong in rule files and, for those of a checkout, what is missing around them; exit 1 where anything is."""
     from quietburn.authoring.checking import check_checkout, check_files, check_whole, load_all, rule_paths
@@ -133,13 +133,13 @@ def rules_check(
         problems += check_checkout(place, own.values())
         everything, unreadable = load_all(rule_paths(rules_dir()))
         problems += [] if unreadable else check_whole(place, everything.values())
-    _say_all([str(problem) for problem in problems], f"{_rules(len(rules))}: nothing to mend.")
+    _say_all([str(problem) for problem in problems], f"{_rules(len(rules))}: nothing to fix.")
 
 
 @rules_app.command("test")
 def rules_test(
-    rule_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A rule's id; else every rule.")] = None,
-    day: Annotated[bool, typer.Option(help="With an ID: plant the rule's fault into the healthy day too (a minute).")] = True,
+    rule_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Rule id (default: every rule).")] = None,
+    day: Annotated[bool, typer.Option(help="With an ID: also test the planted fault (takes a minute).")] = True,
 ) -> None:
     """Try rules on their fixtures in a checkout: expected findings, flips, edges, the planted fault; exit 1 where any differs."""
     from quietburn.authoring.checking import stale_fixtures
@@ -184,6 +184,6 @@ def _say_all(problems: list[str], fine: str) -> None:
     for problem in problems:
         typer.echo(problem)
     if problems:
-        typer.echo(f"{len(problems)} to mend.", err=True)
+        typer.echo(f"{len(problems)} to fix.", err=True)
         raise typer.Exit(ExitStatus.FINDINGS)
     typer.echo(fine)
