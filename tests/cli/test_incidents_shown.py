@@ -24,7 +24,7 @@ def test_an_incident_is_a_line_and_its_cause_is_told_with_what_followed(tmp_path
         assert (done.status, done.err) == (0, "")
         assert next(shown for shown in done.out.splitlines() if shown.startswith("  02:14")).startswith(line)
     assert "  PAGE   late-but-200  route complete  2026-09-08T02:14:00Z to 2026-09-08T02:15:00Z\n" in normal.out
-    assert "page success-hides-outage: The success rate is fine and callers get nothing usable\n" in normal.out
+    assert "page success-hides-outage: The success rate is fine but callers get nothing usable\n" in normal.out
     assert "  PAGE   success-hides-outage" not in normal.out
     assert "  PAGE   success-hides-outage  route complete" in full.out
     assert "  Findings (" in full.out

@@ -12,14 +12,14 @@ COLUMNS_PAGE = "columns.md"
 _INTRO = """# Columns of `events`
 
 Made by `quietburn columns --out docs`. One row of `events` is one attempt or other call. Rules read these columns, and so
-does `quietburn.open(...).sql("...")`. What a ledger doesn't tell is NULL."""
+does `quietburn.open(...).sql("...")`. Values that a ledger doesn't carry are NULL."""
 _GIVEN = """## From the ledger
 
-A rule names in `needs`, `any_of` or `optional` what it reads of these, by the name in the first column. Where the column in
-`events` has another name, the second column has it; SQL uses that one."""
+A rule lists the columns it reads in `needs`, `any_of` or `optional`, by the name in the first column. If the column in
+`events` has a different name, the second column gives it; SQL uses that one."""
 _DERIVED = """## Derived
 
-Computed once for all rules. A rule doesn't declare a derived column, but what it is made from."""
+Computed once for all rules. A rule doesn't declare a derived column but the columns that it is made from."""
 _OTHERS = """## Not for rules
 
 Rules can't read these; queries from Python can."""
