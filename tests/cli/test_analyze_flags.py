@@ -237,7 +237,7 @@ def test_configuration_is_read_from_pyproject_where_it_has_the_table(tmp_path: P
     (tmp_path / "pyproject.toml").write_text("[tool.quietburn]\ndeadline_ms = 100\n")
     done = run(deep, "analyze", "night.jsonl", "--format", "json")
     assert done.report["rates"]["verdicts"]["late"] == 1
-    assert f"100 ms is taken ({tmp_path.resolve() / 'pyproject.toml'})" in done.report["notices"][0]
+    assert f"100 ms is assumed ({tmp_path.resolve() / 'pyproject.toml'})" in done.report["notices"][0]
 
 
 @pytest.mark.parametrize(

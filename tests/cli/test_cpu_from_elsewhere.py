@@ -97,11 +97,11 @@ def test_a_zone_is_that_of_times_that_name_none(tmp_path: Path) -> None:
     (None, "can't be read (no such file or directory)"),
     (b"", "the first line must name the columns ts and cpu_pct"),
     (b"time,load\n1,2\n", "the first line must name the columns ts and cpu_pct"),
-    (b"ts,cpu_pct\n", "holds no usable sample"),
+    (b"ts,cpu_pct\n", "contains no usable sample"),
     (b"\xff\xfe\x00", "is not UTF-8 text"),
     (b"{", "starts like JSON but is not valid JSON"),
     (b'{"data": {"result": [{"value": [1, "2"]}]}}', "is not a range query response"),
-    (b'{"data": {"result": [{"values": [[1, "2"], 7, null]}]}}', "holds no usable sample"),
+    (b'{"data": {"result": [{"values": [[1, "2"], 7, null]}]}}', "contains no usable sample"),
     (b"[" * 100_000, "starts like JSON but is not valid JSON"),
 ])  # fmt: skip
 def test_a_file_that_holds_no_cpu_use_is_one_line(content: bytes | None, words: str, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from tests.cli.program import QUIETBURN, call, environment, interruptible, is_on
 NOTES = """\
   note             The interval is Wilson's and assumes independent requests, so it is optimistic in a burst
                    (1 block of five minutes; 30 or more would be resampled).
-  note             The gateway's clock misses the network time to and from the caller, so on time is optimistic
-                   by that much.
+  note             The gateway's clock misses the network time to and from the caller, so on time is
+                   optimistic by that much.
 """
 THRESHOLDS = """\
   Thresholds

@@ -63,7 +63,7 @@ def test_an_output_that_is_an_input_is_refused_and_every_byte_stays(tmp_path: Pa
     done = run(tmp_path, *arguments)
 
     assert (done.status, done.out) == (2, "")
-    assert is_one_line(done.err) and said in done.err and "fault" not in done.err
+    assert is_one_line(done.err) and said in done.err and "internal error" not in done.err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
 
 

@@ -174,7 +174,7 @@ def test_what_a_load_killed_at_its_very_start_leaves_is_an_empty_store(tmp_path:
 
     assert listed == []
     assert (nothing.status, nothing.out) == (2, "")
-    assert is_one_line(nothing.err) and "holds no ledger" in nothing.err
+    assert is_one_line(nothing.err) and "contains no ledger" in nothing.err
     assert loaded == analyzed(tmp_path, "a.jsonl")
     assert [file["lines"] for file in held(tmp_path)] == [40]
 

@@ -78,7 +78,7 @@ def test_a_doctored_store_is_refused_in_one_line_and_reads_no_file(tmp_path: Pat
         done = run(tmp_path, *arguments)
         assert (done.status, done.out) == (2, ""), arguments
         assert is_one_line(done.err) and "--db" in done.err
-        assert SECRET not in done.err and "fault" not in done.err and "disk is full" not in done.err
+        assert SECRET not in done.err and "internal error" not in done.err and "disk is full" not in done.err
 
 
 def test_what_opens_a_store_can_reach_no_file_however_it_is_asked(tmp_path: Path, store: Path) -> None:
@@ -166,5 +166,5 @@ def test_an_empty_file_holds_no_ledger_and_is_left_as_it_is(tmp_path: Path) -> N
     assert (listed.status, listed.out, listed.err) == (0, "The store contains no ledger.\n", "")
     done = run(tmp_path, "analyze", "--db", "empty.db")
     assert (done.status, done.out) == (2, "")
-    assert is_one_line(done.err) and "holds no ledger" in done.err
+    assert is_one_line(done.err) and "contains no ledger" in done.err
     assert empty.stat().st_size == 0

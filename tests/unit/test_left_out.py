@@ -77,8 +77,8 @@ def test_the_user_says_what_a_route_is_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ('generate = ["/x/run"]\ntool = ["/X/run"]', "stands under generate and under tool"),
-    ('generate = ["*"]', "routes.generate.0: '*' names no route"),
+    ('generate = ["/x/run"]\ntool = ["/X/run"]', "is listed under both generate and tool"),
+    ('generate = ["*"]', "routes.generate.0: '*' is not a route"),
     ('generates = ["/x"]', "routes.generates: unknown key (did you mean 'generate'?)"),
 ])
 def test_a_table_of_routes_that_can_not_hold_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -61,4 +61,4 @@ def test_a_retry_belongs_to_the_request_that_it_repeats(name: str, tmp_path: Pat
 def test_the_report_says_that_retries_were_joined_by_inference(tmp_path: Path) -> None:
     told = report_of([line(0, 0, "429"), line(1, 1, "200"), *GOOD], tmp_path).notices
     assert any(notice.startswith("1 retries carry no request id") for notice in told)
-    assert not any("carry no id" in notice for notice in report_of(GOOD, tmp_path).notices)
+    assert not any("carry no request id" in notice for notice in report_of(GOOD, tmp_path).notices)

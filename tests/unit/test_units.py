@@ -73,14 +73,14 @@ def test_a_unit_that_nothing_tells_is_unknown_and_named(told: Callable[[float], 
 
 def test_the_notice_prints_the_line_that_settles_it(tmp_path: Path) -> None:
     ledger = lines(lambda span: {"latency": span})
-    (notice,) = [text for text in report_of(tmp_path, ledger).notices if "names no unit" in text]
+    (notice,) = [text for text in report_of(tmp_path, ledger).notices if "has no unit in its name" in text]
     assert '[map] latency_ms = { from = "latency", unit = "s" }' in notice
     configuration = tmp_path / "quietburn.toml"
     configuration.write_text('[map]\nlatency_ms = { from = "latency", unit = "s" }\n')
     report = report_of(tmp_path, ledger, config=load_config(configuration))
     # 7.878 s and 9.25 s are later than 5 s, the other four are not.
     assert (report.rates.usable, report.rates.requests) == (4, 6)
-    assert not [text for text in report.notices if "names no unit" in text]
+    assert not [text for text in report.notices if "has no unit in its name" in text]
 
 
 def test_a_unit_named_later_settles_what_a_store_holds(tmp_path: Path) -> None:
