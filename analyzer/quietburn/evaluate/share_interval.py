@@ -140,7 +140,7 @@ def method_words(found: Interval) -> str:
         )
     if found.in_clusters:
         return (
-            f"The interval is for {_these(found)}: failures came in clusters, none of which stands out as an incident, "
+            f"The interval covers only {_these(found)}: failures came in clusters, none of which stands out as an incident, "
             f"and other nights may have more of them. {_made(found)}."
         )
     if not found.level:
