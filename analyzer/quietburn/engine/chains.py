@@ -105,3 +105,4 @@ def chain_attempts(connection: duckdb.DuckDBPyConnection, clocks: Clocks) -> Non
             row_number() OVER deciding = 1 AS decides, request_has_2xx
         FROM ranked WINDOW deciding AS ({request} ORDER BY {DECIDING_FIRST})
     """)
+    connection.execute(f"DROP TABLE {CANDIDATES}")  # of no use any more, and as long as the ledger where all was retried
