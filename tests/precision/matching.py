@@ -73,6 +73,10 @@ ALSO_BESIDE: Mapping[str, Mapping[str, str]] = {
     "failover_late": {"healthy-but-silent": "a backend at 3 % of its pace ends nothing in time while its checks pass"},
     "idle_cut": {"empty-but-billed": "a stream that is cut while the model still reasons has cost tokens and brought no text"},
 }
+# What a log that lacks something shows on a healthy night, and that is so: by the log and the rule.
+RIGHT_WHEN_HEALTHY: Mapping[tuple[str, str], str] = {
+    ("nolabel", "unlabelled-probe"): "right: without labels the simulator's two synthetic monitors are unlabelled probes",
+}
 
 
 def case(outcome: Outcome, expected: Expected) -> Case:
