@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quietburn.engine.base import Engine
+from quietburn.engine.floors import reaching
 from quietburn.ruleset.files import Values, bind
 from quietburn.ruleset.rule import Rule, window_minutes
 
@@ -120,8 +121,9 @@ def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str
     summed = "".join(f", COALESCE(sum(CASE WHEN later = 0 THEN {reduction.column(rule, n, values)} END), 0) AS {n}" for n in sums)
     rolled_sums = "".join(_rolled(rule, n, keys, "sum") for n in sums)
     over = f"OVER (PARTITION BY {keys} ORDER BY minute"
+    points = _points(keys, _suspects(rule, values, reduction), f"{summed}, min(later) AS point_later", _offsets(rule))
     parts = [
-        f"points AS ({_points(keys, reduction.table, summed + ', min(later) AS point_later', _offsets(rule))})",
+        f"points AS ({points})",
         f"sums AS (SELECT {keys}, minute{rolled_sums}, COALESCE(lead(minute) {over}) - minute, 1) AS point_lasts, "
         f"min(point_later) {over} RANGE BETWEEN {rule.longest_window - 1} PRECEDING AND CURRENT ROW) AS point_held FROM points)",
     ]
@@ -139,6 +141,19 @@ def flagged_minutes_sql(rule: Rule, values: Values, reduction: Reduction) -> str
         f"WHERE point_held = 0), graded AS (SELECT *, CASE {cases} END AS grade FROM windows) "
         f"SELECT {keys}, minute, CAST(point_lasts AS BIGINT) AS lasts, grade{observed} FROM graded "
         f"WHERE grade IS NOT NULL ORDER BY {keys}, minute"
+    )
+
+
+def _suspects(rule: Rule, values: Values, reduction: Reduction) -> str:
+    """Return the table of minutes, of those subjects alone that the rule can flag at all."""
+    held = {name: reduction.column(rule, name, values) for name in rule.minute_columns if not rule.is_gauge(name)}
+    may_flag = reaching(rule, values, held)
+    if may_flag is None:
+        return reduction.table
+    keys = ", ".join(rule.rule.subject)
+    return (
+        f"(SELECT * FROM {reduction.table} JOIN (SELECT {keys} FROM {reduction.table} GROUP BY {keys} HAVING {may_flag}) "
+        f"AS may_be USING ({keys})) AS suspects"
     )
 
 
