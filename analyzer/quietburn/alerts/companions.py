@@ -1,4 +1,4 @@
-"""The alerts that stand beside the rules, and the tests that prove them: objective and silent ledger.
+"""The alerts beside those of the rules, burn rate and silent ledger, and the tests that prove them.
 
 No ledger stands behind their tests: the series are written down, and so is what must follow. Each
 has what fires and the near miss that doesn't.

@@ -1,4 +1,4 @@
-"""When each alert would have fired on these nights, and whether that agrees with the classifier."""
+"""Replay ledgers through the alerts: when each would have fired, and whether the classifier agrees."""
 
 from collections.abc import Callable, Iterable
 

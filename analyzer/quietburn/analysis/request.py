@@ -1,4 +1,4 @@
-"""From options, as the command line and Python callers give them, to the request of an analysis."""
+"""Build the request of an analysis from the options of the command line and of Python callers."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The main job as a function: ledgers in, report out."""
+"""Analyze ledgers: files in, report out."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A mapping tried on the lines that it was proposed from: what comes out decides what stands in it."""
+"""Try a proposed mapping on the lines that it came from, and drop what gives no sensible value."""
 
 import tempfile
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What is missing or wrong in rule files, in words: each problem with its file, and the key or the command that mends it."""
+"""Check rule files: each problem with its file, and the key or the command that fixes it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A rule tried on its fixtures: what it finds there against what its case says, in words.
+"""Try a rule on its fixtures: compare what it finds with what its case expects.
 
 Also each flip and edge of the case, and in a checkout the fault that is planted into the healthy day.
 """

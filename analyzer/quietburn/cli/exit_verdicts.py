@@ -1,4 +1,4 @@
-"""What `gate` and `compare` share: formats, the command to repeat, GitHub's step summary."""
+"""Options and output that `gate` and `compare` share: formats, the command to repeat, GitHub's step summary."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Whether a call would write over what it reads, or over itself: asked before anything is opened."""
+"""Refuse a call that would write over its own input or output, before anything is opened."""
 
 import os
 import stat
@@ -65,7 +65,7 @@ def _named(flag: str, path: Path | None) -> str:
 
 def _identity_of_new(path: Path) -> Identity | None:
     """Return the identity of a file that is still to be made: its folder's, and its name there."""
-    target = Path(os.path.realpath(path))  # noqa: PTH - Path.resolve raises where links lead in a circle
+    target = Path(os.path.realpath(path))  # Path.resolve raises where links lead in a circle
     try:
         folder = target.parent.stat()
     except OSError:  # said where the file is to be written

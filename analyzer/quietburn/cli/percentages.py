@@ -1,4 +1,4 @@
-"""Numbers that flags give."""
+"""Parse shares and percentages given to flags."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file that is complete or absent."""
+"""Write results: to standard output, or to a file that is complete or absent."""
 
 import os
 import stat

@@ -1,1 +1,1 @@
-"""What every room uses: the columns of an event, SQL text, messages, configuration, files that nobody named."""
+"""Shared by every package: the columns of an event, SQL text, messages, configuration, limits."""

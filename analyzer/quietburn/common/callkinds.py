@@ -1,4 +1,4 @@
-"""What calls are for."""
+"""The kinds of calls."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""quietburn.toml: what the ledger doesn't say."""
+"""Read quietburn.toml, which says what the ledger doesn't."""
 
 from collections.abc import Iterable
 from pathlib import Path

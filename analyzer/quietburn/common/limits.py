@@ -1,4 +1,4 @@
-"""Numbers that several parts must agree on: the span in which a number is taken for a time, and the length of a minute."""
+"""Limits shared by several modules: the span in which a number is taken for a time, and the length of a minute."""
 
 FIRST_S, LAST_S = 1_420_070_400, 4_102_444_800  # 2015-01-01 to 2100-01-01, UTC
 MINUTE_US = 60_000_000

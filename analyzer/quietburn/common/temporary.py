@@ -1,4 +1,4 @@
-"""Files and folders that must not outlive the command, also when it is stopped where it can't unwind."""
+"""Temporary files and folders, removed even when the command is stopped where it can't unwind."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""Files nobody named: whether one can be seen, and whether its word counts (somebody else may have put it there)."""
+"""Decide whether a file that the user did not name may be trusted: somebody else may have put it there."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Constants of a mapping file, held to the limits of the columns that they fill.
+"""Check the constants of a mapping file against the limits of the columns that they fill.
 
 A value from a ledger is checked when it is read; a constant fills the column of every line unchecked,
 so it is checked when its mapping file is read.

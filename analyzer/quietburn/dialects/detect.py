@@ -1,4 +1,4 @@
-"""Which dialects a file holds, told from lines sampled across it."""
+"""Detect the dialects of a file from lines sampled across it."""
 
 import io
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What speaks against taking a key for a column, by its name or by its values in a sample."""
+"""Reasons not to map a key to a column, from its name or from its values in a sample."""
 
 import math
 import re

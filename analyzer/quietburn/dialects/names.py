@@ -1,4 +1,4 @@
-"""What the name of a key tells."""
+"""What can be inferred from a key's name."""
 
 import re
 from typing import Literal

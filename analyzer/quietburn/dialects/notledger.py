@@ -1,4 +1,4 @@
-"""Files that look like a ledger and are none: summaries of runs, and counters."""
+"""Recognise files that look like a ledger but aren't: run summaries and counters."""
 
 from collections.abc import Mapping
 

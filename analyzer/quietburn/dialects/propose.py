@@ -1,4 +1,4 @@
-"""A mapping for a ledger that no dialect fits, proposed from a sample of its lines.
+"""Propose a mapping for a ledger that no dialect fits, from a sample of its lines.
 
 Names, and what the sample shows of their values, decide what a key may stand for; what speaks
 against it makes a line of the proposal a comment. No value is kept or shown.

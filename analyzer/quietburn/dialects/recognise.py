@@ -1,4 +1,4 @@
-"""Whether a line is of a dialect: one definition, asked of a parsed line (sampling) and of a raw table (reading).
+"""Decide whether a line is of a dialect: one definition, for a parsed line (sampling) and for a raw table (reading).
 
 A key is present where it holds anything but null. Its text is a string as it is, a number as it was
 written, `true` or `false`; a placeholder, an object and a list have none.

@@ -1,4 +1,4 @@
-"""What the dialects of a file want of its keys."""
+"""Which keys of a file its dialects read, and for which columns."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping as KeyMap

@@ -1,4 +1,4 @@
-"""Whether the writers of a ledger have the same time, told by requests whose attempts contradict each other.
+"""Detect clock skew between the writers of a ledger, from requests whose attempts contradict each other.
 
 An attempt can't start before the attempt with the number below it, nor before the refusal that it
 answers; and nobody hands a request on after its deadline because of an attempt that failed at once.

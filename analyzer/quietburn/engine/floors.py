@@ -1,4 +1,4 @@
-"""Which subjects a rule can flag at all: those whose whole ledger reaches a floor that its flag names.
+"""Find the subjects that a rule can flag at all: those whose totals reach the floors in its flag.
 
 A flag such as `late_5m >= $min_late AND late_5m >= $late_share * two_xx_5m` can hold nowhere for a subject that
 has fewer late answers in the whole ledger. Its windows need not be worked out: of ten thousand routes few remain.

@@ -1,4 +1,4 @@
-"""SELECTs that people ask of an analysis: its events by request and by minute."""
+"""The frames that an analysis offers: its events, requests and minutes."""
 
 from pathlib import Path
 

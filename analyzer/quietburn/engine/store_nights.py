@@ -1,4 +1,4 @@
-"""What a store holds, file by file, without touching it."""
+"""List what a store holds, file by file, read-only."""
 
 import dataclasses
 from dataclasses import dataclass

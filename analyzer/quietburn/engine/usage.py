@@ -1,4 +1,4 @@
-"""How many tokens an attempt took: what its total and its parts say together, as SQL over its columns.
+"""SQL for the tokens of an attempt, from its total and its parts.
 
 A total that contradicts its parts settles nothing, and a zero beside an answer is an absence that
 was written as a number. Definitions: what-counts (tokens).

@@ -1,4 +1,4 @@
-"""What a comparison needs besides the report: rows by request and counts by five minutes, from the engine.
+"""What intervals and comparisons need besides the report: rows by request, and counts by five minutes.
 
 Python gets arrays in bulk; every count and join is the engine's.
 """

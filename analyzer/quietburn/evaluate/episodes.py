@@ -1,4 +1,4 @@
-"""Where a rule is flagged: one function a kind of rule, one result for both.
+"""Find where a rule is flagged: one function for each kind of rule, one result for both.
 
 A windowed rule's episode is a maximal run of flagged minutes; an event rule's is a stretch of
 events without a quiet hour. An episode starts with its first minute at its own severity: milder

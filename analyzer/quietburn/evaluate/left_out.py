@@ -1,4 +1,4 @@
-"""What is in neither rate: the events that do not generate, by where they went."""
+"""Events that are in neither rate, because they do not generate: grouped by where they went."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

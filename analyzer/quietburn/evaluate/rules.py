@@ -1,4 +1,4 @@
-"""Rules over an engine: outcomes and findings."""
+"""Evaluate rules on an engine: outcomes and findings."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a check of a gate is made of: the three-way test on an interval, and what its outcome counts as."""
+"""The checks of a gate: the three-way test on an interval, and what each outcome counts as."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Two ledgers side by side: each difference with its interval, or refused as noise, in words."""
+"""Compare two ledgers: each difference with its interval, or refused as noise."""
 
 from dataclasses import dataclass
 

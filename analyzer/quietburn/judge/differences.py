@@ -1,4 +1,4 @@
-"""A difference of two ledgers, or why it is none: smaller than its noise, left open by what can't be told, refused."""
+"""A difference between two ledgers, or why there is none to report: noise, unknown values, or a refusal."""
 
 from quietburn.intervals.estimates import Estimate, Share
 from quietburn.report.verdict import DifferenceReport, Standing

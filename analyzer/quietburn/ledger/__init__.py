@@ -1,1 +1,1 @@
-"""Ledger files: dialects, reading, quarantine."""
+"""From records to events: typed cells, casts, the table of events, the store."""

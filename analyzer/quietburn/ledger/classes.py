@@ -1,4 +1,4 @@
-"""Classes in place of free text: what callers write about themselves may be anything, and is never kept."""
+"""Replace free text by classes: what callers write about themselves may be anything, so it is never kept."""
 
 from collections.abc import Iterable
 

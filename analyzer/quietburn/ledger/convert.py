@@ -1,4 +1,4 @@
-"""One SQL statement from raw tables to events: units, translations, and what is not a value.
+"""Convert raw tables to events in one SQL statement: units, translations, and what is not a value.
 
 Values become columns here and nowhere else. Each value that is refused adds a predicate to the
 checks, so that nothing turns NULL uncounted.

@@ -1,4 +1,4 @@
-"""What became of one file's lines, counted."""
+"""Counts of what became of one file's lines."""
 
 import dataclasses
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""SQL for the other kinds of values: texts, flags and numbers, and what speaks against each."""
+"""SQL that casts and checks texts, flags and numbers."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Lines that were joined to an earlier one: they become what that one became."""
+"""Lines that were joined to an earlier line share its outcome."""
 
 from dataclasses import dataclass, field
 

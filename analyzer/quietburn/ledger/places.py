@@ -1,4 +1,4 @@
-"""Places in a file: where reading starts and how far it has come."""
+"""Resume points: where reading a file starts, and how far it has come."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Refused lines as JSON lines: place and reason, and the text only where that is asked for."""
+"""Write refused lines as JSON lines: place and reason, and the text only on request."""
 
 import json
 from collections.abc import Iterable, Iterator

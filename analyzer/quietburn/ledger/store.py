@@ -1,4 +1,4 @@
-"""What a store remembers of each ledger, and how a ledger is known again.
+"""What a store remembers of each ledger, and how it recognises that ledger again.
 
 A ledger is known by its content, not by its name: the hash of its first bytes, and of the last
 bytes before the place up to which it was read. So a reload adds nothing, a grown file adds its

@@ -1,4 +1,4 @@
-"""The unit of durations whose name tells none, settled file by file from what else the file says.
+"""Settle the unit of durations whose name gives none, file by file, from the file's other fields.
 
 In this order: what the configuration says; end - start, or a duration in a known unit, of the same
 lines; else it stays unknown. What is stored stays as it came: the settled columns are worked out

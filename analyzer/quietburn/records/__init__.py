@@ -1,1 +1,1 @@
-"""From bytes to records: files, lines, what stands around them, and what is no JSON."""
+"""From bytes to records: files, lines, frames, and what is not JSON."""

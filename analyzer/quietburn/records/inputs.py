@@ -1,4 +1,4 @@
-"""Which files a call names, and how their bytes are opened."""
+"""Find the files that a call names, and open them."""
 
 import atexit
 import glob

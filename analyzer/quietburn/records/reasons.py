@@ -1,4 +1,4 @@
-"""Why a line or a field was refused: one enum of codes with the words users see."""
+"""The reasons for refusing a line or a field: one enum of codes, with the words that users see."""
 
 from dataclasses import dataclass
 from enum import StrEnum

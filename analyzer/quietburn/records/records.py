@@ -1,4 +1,4 @@
-"""The records of a block: their texts, and where each stands in the file."""
+"""The records of a block: the text of each, and its line and byte offset in the file."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

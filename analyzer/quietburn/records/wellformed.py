@@ -1,4 +1,4 @@
-"""A strict JSON parser in C++ vouches for lines; those that it refuses are read by `exact`."""
+"""Validate lines with a strict JSON parser in C++; `exact` reads those that it refuses."""
 
 import threading
 from collections.abc import Callable, Iterable

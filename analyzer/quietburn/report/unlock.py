@@ -1,4 +1,4 @@
-"""Which few fields, once logged, would let how many rules be told, and what to paste to log them."""
+"""Find the fewest fields that would let the most rules be evaluated, and the snippet that logs them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Numbers and names as every text of ours puts them."""
+"""Format numbers and names, the same way in every text."""
 
 from quietburn.report.model import FindingReport, LeftOutReport, RatesReport
 from quietburn.report.verdict import DifferenceReport, GateReport, ModelsReport, NotUsable, Verdict

@@ -1,4 +1,4 @@
-"""Which rules explain which: checked as one graph over all rule files, and followed to its ends."""
+"""Which rules explain which others, as one graph over all rule files."""
 
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -1,4 +1,4 @@
-"""The one guard around everything that a rule file makes run: SQL, observed values, sentences, alerts.
+"""The guard around everything that a rule file runs: SQL, observed values, sentences, alerts.
 
 Whatever fails inside becomes a RuleFault; whoever runs several rules catches that and goes on
 with the others.

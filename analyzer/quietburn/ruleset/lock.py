@@ -1,4 +1,4 @@
-"""What a rule means, as a hash, and the lock that holds it: a meaning that was released keeps its revision for good."""
+"""Hash what a rule means, and lock it: a released meaning keeps its revision."""
 
 import hashlib
 import json

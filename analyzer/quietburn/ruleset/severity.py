@@ -1,4 +1,4 @@
-"""How loud a finding or an alert is."""
+"""Severities of findings and alerts."""
 
 from enum import StrEnum
 

@@ -1,1 +1,1 @@
-"""What lines have to do with one another: repeats, retries, both ends of a call, two logs of the same traffic."""
+"""Relations between lines: repeats, retries, both ends of a call, two logs of the same traffic."""

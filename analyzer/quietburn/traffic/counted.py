@@ -1,4 +1,4 @@
-"""Which of the stored lines count, and their durations in known units: the view `counted_lines`.
+"""The view `counted_lines`: which stored lines count, with their durations in known units.
 
 It depends on which files are looked at, so nothing that is stored changes.
 """

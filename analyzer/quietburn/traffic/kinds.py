@@ -1,4 +1,4 @@
-"""The kind of each call, and what follows from it: the view `told_lines` over the lines that count.
+"""The view `told_lines`: the lines that count, with the kind of each call and what follows from it.
 
 A ledger names few routes many times: each combination of route, operation, path and method is told
 once, by the table of routes, and the lines join it.

@@ -1,4 +1,4 @@
-"""What another vantage point says of a call that is judged: a mesh's proxy before the callee, or another log of the run."""
+"""What a second vantage point says of a judged call: the proxy before the callee in a mesh, or another log of the run."""
 
 import duckdb
 

@@ -1,4 +1,4 @@
-"""Attempts that say they are retries, and carry no id that tells of what: joined to the failed attempt before them.
+"""Join retries that carry no request id to the failed attempt before them.
 
 SDKs count the retries of a call in a header and send no id with it, so each attempt has an id of the
 gateway's own. Which attempt it repeats is inferred: the latest failed one of the same kind of caller

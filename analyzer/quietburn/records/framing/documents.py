@@ -1,4 +1,4 @@
-"""JSON documents into the records that they hold: arrays, pretty-printed objects, several objects on one line.
+"""Cut JSON documents into records: arrays, pretty-printed objects, several objects on one line.
 
 A document is read as a stream: what is held is one record that has not ended, and a chunk.
 """

@@ -1,4 +1,4 @@
-"""Lines that a container runtime or a collector wrapped: which wrapper it is, and what one line carries."""
+"""The frames of container runtimes and collectors: which one a line has, and what it carries."""
 
 import re
 from abc import ABC, abstractmethod

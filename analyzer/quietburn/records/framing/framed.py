@@ -1,4 +1,4 @@
-"""Framed lines into the records that they carry."""
+"""Take the frames off lines."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator

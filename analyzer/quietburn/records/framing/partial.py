@@ -1,4 +1,4 @@
-"""Parts of long lines, joined: a runtime cuts a line that is longer than its buffer."""
+"""Join partial lines: a runtime cuts a line that is longer than its buffer."""
 
 from dataclasses import dataclass, field
 
