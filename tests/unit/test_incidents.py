@@ -32,6 +32,14 @@ def test_what_a_finding_explains_is_of_its_incident_directly_or_through_another(
     assert group([outage, late, hang], EXPLAINED, {}) == [(2, 0, 1)]
 
 
+def test_what_explains_most_is_no_cause_where_something_explains_it_in_turn() -> None:
+    # The late answers explain three outages; the hang, a ticket, explains only the late answers.
+    late = finding("late", (0, 9), route="complete")
+    outages = [finding("outage", (start, start + 2), route="complete") for start in (1, 4, 7)]
+    hang = finding("hang", (0, 2), Severity.TICKET, route="complete", backend="gpu-1")
+    assert group([late, *outages, hang], {**EXPLAINED, "hang": frozenset({"late"})}, {}) == [(4, 0, 1, 2, 3)]
+
+
 def test_findings_more_than_ten_minutes_apart_are_two_incidents() -> None:
     late = finding("late", (0, 5))
     assert group([late, finding("outage", (15, 20))], EXPLAINED, {}) == [(0, 1)]

@@ -126,13 +126,20 @@ def _connected(count: int, links: Iterable[Pair]) -> list[list[int]]:
 
 
 def _cause_first(findings: Sequence[Finding], places: list[int], reasons: set[Pair]) -> tuple[int, ...]:
-    """Return places with the one in front that explains most of the others; ties go to severity, then to the start."""
+    """Return places with the cause in front: what explains most of the others, or what explains that in turn.
+
+    Ties go to severity, then to the start.
+    """
 
     def rank(place: int) -> tuple[int, int, int, int]:
         explains = sum((place, other) in reasons for other in places)
         return -explains, -findings[place].severity.rank, findings[place].start_us, place
 
     cause = min(places, key=rank)
+    passed = {cause}
+    while above := [place for place in places if (place, cause) in reasons and place not in passed]:
+        cause = min(above, key=rank)
+        passed.add(cause)
     return cause, *(place for place in places if place != cause)
 
 
