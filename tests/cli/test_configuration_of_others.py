@@ -46,7 +46,7 @@ def writable_by_a_group(path: Path) -> None:
 @pytest.mark.parametrize("name", ["quietburn.toml", "pyproject.toml"])
 def test_what_somebody_else_could_have_put_there_is_not_taken(deep: Path, name: str, put: Callable[[Path], None]) -> None:
     path = deep.parent / name
-    path.write_text(LAX if name == "quietburn.toml" else LAX.replace("gate", "tool.quietburn.judge.gate"))
+    path.write_text(LAX if name == "quietburn.toml" else LAX.replace("gate", "tool.quietburn.gate"))
     put(path)
     gate = run(deep, "gate", "a.jsonl", "--max-gap", "50%")
     assert (gate.status, gate.out) == (2, "")

@@ -228,9 +228,9 @@ LINES = [
     kept("an answer in 0 ms", '"latency_ms": 0, "prompt_tokens": 7', latency_ms=0, prompt_tokens=7),
     # Texts that are dropped once they are counted.
     kept("an answer's length in characters", r'"answer": "h\u00e9\ud83d\ude00"', answer_chars=3),
-    kept("an answer that is no text", '"answer": 5', answer_chars=None),
+    costs_field("an answer that is no text", '"answer": 5', "answer_chars", "not_text"),
     kept("a prompt that is no text", '"prefix": 5', prefix_fp=None, prefix_noisy=None),
-    kept("an answer that is no text before one that is", '"answer": 5, "output_text": "abc"', answer_chars=None),
+    costs_field("an answer that is no text before one that is", '"answer": 5, "output_text": "abc"', "answer_chars", "not_text"),
     kept("a prompt with a clock", '"prefix": "Session 2026-09-08T02:14:03Z. Grade tests."', prefix_fp="352e161abfda4895",
          prefix_noisy=True),
     # Times.
