@@ -108,7 +108,7 @@ def test_the_gap_between_two_samples_can_be_chosen(tmp_path: Path) -> None:
     (("night.jsonl",), "--backfill FILE, --textfile FILE or both"),
     (("night.jsonl", "--backfill", "b.om", "--step", "7"), "--step 7: write 15, 30 or 60"),
     (("night.jsonl", "--backfill", "night.jsonl"), "is the ledger night.jsonl, which would be overwritten"),
-    (("night.jsonl", "--backfill", "b", "--textfile", "b"), "are one file"),
+    (("night.jsonl", "--backfill", "b", "--textfile", "b"), "are the same file, b"),
     (("night.jsonl", "--textfile", "absent/t.prom"), "--textfile absent/t.prom: can't be written"),
     (("timeless.jsonl", "--textfile", "t.prom"), "no event has a time"),
 ])  # fmt: skip
