@@ -81,8 +81,6 @@ EDGES: dict[str, tuple[Edge, ...]] = {
         # listed-never-seen: four late of seven answers in minute 10.
         _at_least("min_answers", "listed-never-seen", "7", PAGE),
         _more_than("late_share", "listed-never-seen", "4/7", PAGE),
-        # others-in-time: gpu-d gives nine of ten in time.
-        _at_least("in_time_share", "others-in-time", "9/10", PAGE, ledger="models-fires"),
         # seen-an-hour-ago: two late answers a minute in 70 to 74, so at most ten in a window.
         _at_least("min_answers", "seen-an-hour-ago", "10", TICKET),
         # The other's last minute ends at 11. The first window with five late answers ends at 73, so it begins
