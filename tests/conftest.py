@@ -31,8 +31,9 @@ STAGES = {"promtool": "proof", "drills": "lab", "gateways": "lab", "days": "nigh
 QUICK = ("unit", "rules")
 # Tests in the quick folders that take seconds each.
 SLOW = (
-    "test_authoring.py", "test_bad_among_many.py", "test_edges.py", "test_event_identity.py", "test_failing_rules.py",
-    "test_fault_costs.py", "test_linear_time.py", "test_map_proposes_nothing_wrong.py", "test_rules.py", "test_wrapped.py",
+    "test_authoring.py", "test_bad_among_many.py", "test_bad_items.py", "test_dialects.py", "test_edges.py",
+    "test_event_identity.py", "test_failing_rules.py", "test_fault_costs.py", "test_linear_time.py",
+    "test_map_proposes_nothing_wrong.py", "test_reading.py", "test_rules.py", "test_wrapped.py",
 )
 
 
