@@ -111,6 +111,7 @@ def test_the_gap_between_two_samples_can_be_chosen(tmp_path: Path) -> None:
     (("night.jsonl", "--backfill", "b", "--textfile", "b"), "are the same file, b"),
     (("night.jsonl", "--textfile", "absent/t.prom"), "--textfile absent/t.prom: can't be written"),
     (("timeless.jsonl", "--textfile", "t.prom"), "no event has a time"),
+    (("night.jsonl", "--textfile", "t.prom", "--since", "2026-10-01"), "from 2026-09-08T02:14:00Z to 2026-09-08T02:14:02Z"),
 ])  # fmt: skip
 def test_a_call_that_cannot_be_used_is_one_line_and_writes_nothing(asked: tuple[str, ...], words: str, tmp_path: Path) -> None:
     before = write(tmp_path / "night.jsonl", [call(n) for n in range(3)]).read_bytes()

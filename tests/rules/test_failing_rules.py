@@ -140,6 +140,21 @@ def test_an_alert_that_cannot_be_rendered_is_left_out_alone(
     assert "LLMGatewayBroken" not in written
 
 
+def test_export_leaves_out_what_a_failed_rule_counts_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = (broken_rule("window.flag", tmp_path), rule("late-but-200"))
+    made = tmp_path / "t.prom"
+
+    status = command(monkeypatch, every, "export", str(ledger_path("saturation", "fires")), "--textfile", str(made))
+
+    assert status == 3
+    assert f"rule broken-rule failed, so its events are left out: {BROKEN['window.flag'][2]}: " in capsys.readouterr().err
+    written = made.read_text(encoding="utf-8")
+    assert "quietburn_requests_total{" in written
+    assert "served-after-wait" not in written  # an event of the rule that failed
+
+
 @pytest.mark.parametrize("place", ["window.flag", "finding.evidence"])
 def test_backtest_judges_the_other_alerts_and_exits_undecided(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

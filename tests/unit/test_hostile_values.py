@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.ledgers import conserved, read
 
-from quietburn.dialects.transforms import TRANSFORMS, Transform
+from quietburn.dialects.guarded import Transform
+from quietburn.dialects.transforms import TRANSFORMS
 
 HUGE = "9e9999999"
 

@@ -6,55 +6,20 @@ refuse it and count it. No call raises: see `Transform.__call__`.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from quietburn.common.columns import NO_ERROR
 from quietburn.common.limits import epoch_seconds
+from quietburn.dialects.contents import choices_chars, instructions, messages_chars, system_text, text_chars
+from quietburn.dialects.guarded import UNREADABLE, Transform, number_of
 from quietburn.records.exact import NumberText, Pairs, decode
 
-
-@dataclass(frozen=True)
-class Transform:
-    """A named function over as many values as it takes; what it does in words, for `dialects show`."""
-
-    function: Callable[..., Any]
-    takes: int
-    meaning: str
-    tells_of_nothing: bool = False  # of values that are all missing too: what says nothing of a failure did not fail
-
-    def of(self, *values: Any) -> Any:
-        """Return what the values mean; of nothing most make nothing."""
-        told = self.tells_of_nothing or any(value is not None for value in values)
-        return self(*values) if told else None
-
-    def __call__(self, *values: Any) -> Any:
-        """Return what the values mean.
-
-        The values are foreign text: whatever they do to the function costs the field, never the run. A
-        result too large to compute is a number out of every column's range; any other failure yields
-        an object, which no column takes.
-        """
-        if any(isinstance(value, str) and value and not value.strip(_CONTROLS) for value in values):
-            return _UNREADABLE
-        try:
-            return self.function(*values)
-        except ArithmeticError:
-            return _OUT_OF_RANGE
-        except Exception:  # noqa: BLE001  # whatever it is, the value stays unknown and is counted
-            return _UNREADABLE
-
-
-_MAGNITUDE_LIMIT = Decimal("1e300")  # beyond every column's range, and finite in any unit
-_OUT_OF_RANGE = NumberText(_MAGNITUDE_LIMIT)
-_UNREADABLE: dict[str, Any] = {}
 # nginx writes a comma before the next server and a spaced colon after a redirect.
 _SEPARATOR = re.compile(r",|(?<=\s):(?=\s)")
 _NOTHING = ("", "-")
-_CONTROLS = "".join(map(chr, (*range(32), 127)))  # of these alone no text is made
 
 
 def _items(value: Any) -> list[Any]:
@@ -85,11 +50,7 @@ def first_item(value: Any) -> Any:
 
 def item_count(value: Any) -> Any:
     """Return how many items say something."""
-    return _number(len(_told(_items(value))))
-
-
-def _number(value: float | Decimal) -> NumberText:
-    return NumberText(value) if -_MAGNITUDE_LIMIT < value < _MAGNITUDE_LIMIT else _OUT_OF_RANGE
+    return number_of(len(_told(_items(value))))
 
 
 def _as_decimal(value: Any) -> Decimal | None:
@@ -106,13 +67,13 @@ def item_sum(value: Any) -> Any:
     numbers = [number for item in told if (number := _as_decimal(item)) is not None]
     if len(numbers) < len(told):
         return value
-    return _number(sum(numbers, Decimal(0))) if numbers else None
+    return number_of(sum(numbers, Decimal(0))) if numbers else None
 
 
 def plus_one(value: Any) -> Any:
     """Return the number of an attempt from the retries before it."""
     number = _as_decimal(value)
-    return value if number is None else _number(number + 1)
+    return value if number is None else number_of(number + 1)
 
 
 def _seconds(value: Any) -> float | None:
@@ -134,7 +95,7 @@ def ms_between(start: Any, end: Any) -> Any:
         return None
     if first is None or last is None:
         return end
-    return _number(round((last - first) * 1000, 3))
+    return number_of(round((last - first) * 1000, 3))
 
 
 def ms_to_first_chunk(start: Any, first: Any, end: Any) -> Any:
@@ -149,75 +110,7 @@ def seconds_to_first_byte(response_times: Any, header_times: Any) -> Any:
     if not _told([last]) or len(tried) != len(headers):
         return None
     parts = [_as_decimal(item) for item in (*_told(tried[:-1]), last)]
-    return _number(sum((part for part in parts if part is not None), Decimal(0))) if None not in parts else last
-
-
-_REDACTED = "redacted-by-litellm"  # what LiteLLM writes over contents: its length tells nothing
-
-
-def _content_chars(content: Any) -> Any:
-    """Return the length of a message's content: a text, or a list of parts that hold texts; an object for anything else."""
-    if content is None:
-        return 0
-    if isinstance(content, str):
-        return None if content == _REDACTED else len(content)
-    if isinstance(content, list) and not isinstance(content, Pairs):
-        parts = [dict(part) for part in content if isinstance(part, Pairs | dict)]
-        texts = [part.get("text", part.get("content")) for part in parts if part.get("type", "text") in _READABLE]
-        return sum(len(text) for text in texts if isinstance(text, str))
-    return _UNREADABLE
-
-
-_READABLE = ("text", "output_text", "refusal")
-
-
-def choices_chars(choices: Any) -> Any:
-    """Return how many characters of the first choice the caller can read; reasoning is none of them."""
-    if choices is None or choices == []:
-        return None
-    if not isinstance(choices, list) or isinstance(choices, Pairs) or not isinstance(choices[0], Pairs | dict):
-        return _UNREADABLE
-    choice = dict(choices[0])
-    message = choice.get("message", choice.get("delta"))
-    if isinstance(message, Pairs | dict):
-        chars = _content_chars(dict(message).get("content"))
-    else:
-        chars = _content_chars(choice["text"]) if "text" in choice else None
-    return chars if chars is None or chars == _UNREADABLE else _number(chars)
-
-
-def messages_chars(messages: Any) -> Any:
-    """Return how many characters of GenAI output messages the caller can read."""
-    found = decode(messages) if isinstance(messages, str) else messages
-    if found is None or found == [] or (isinstance(messages, str) and not isinstance(found, list)):
-        return None  # contents may be left out or written over
-    if not isinstance(found, list) or isinstance(found, Pairs) or not isinstance(found[0], Pairs | dict):
-        return _UNREADABLE
-    message = dict(found[0])
-    body = message.get("parts", message.get("content"))
-    if body is None:
-        return None
-    chars = _content_chars(body)
-    return chars if chars is None or chars == _UNREADABLE else _number(chars)
-
-
-def text_chars(text: Any) -> Any:
-    """Return the length of a text."""
-    return _number(len(text)) if isinstance(text, str) and not isinstance(text, NumberText) else _UNREADABLE
-
-
-def system_text(messages: Any) -> Any:
-    """Return the instructions that a conversation begins with (they are fingerprinted, never kept)."""
-    found = decode(messages) if isinstance(messages, str) else messages
-    return instructions(found[0]) if isinstance(found, list) and not isinstance(found, Pairs) and found else None
-
-
-def instructions(message: Any) -> Any:
-    """Return the text of a conversation's first message where it instructs the model (it is fingerprinted, never kept)."""
-    first = dict(message) if isinstance(message, Pairs | dict) else {}
-    content = first.get("content")
-    told = first.get("role") in ("system", "developer") and isinstance(content, str) and content != _REDACTED
-    return content if told else None
+    return number_of(sum((part for part in parts if part is not None), Decimal(0))) if None not in parts else last
 
 
 PROBE_TAGS = ("litellm-internal-health-check",)
@@ -226,7 +119,7 @@ PROBE_TAGS = ("litellm-internal-health-check",)
 def probe_of_tags(tags: Any) -> Any:
     """Return `probe` where a tag says that nobody asked."""
     if not all(isinstance(tag, str) for tag in _items(tags)):
-        return _UNREADABLE
+        return UNREADABLE
     return "probe" if any(tag in PROBE_TAGS for tag in _items(tags) if isinstance(tag, str)) else None
 
 
@@ -244,13 +137,13 @@ def _flags(value: Any) -> frozenset[str] | None:
 def flags_caller_left(flags: Any) -> Any:
     """Return whether Envoy's response flags say that the caller left first."""
     told = _flags(flags)
-    return _UNREADABLE if told is None else bool(told & _CALLER_LEFT)
+    return UNREADABLE if told is None else bool(told & _CALLER_LEFT)
 
 
 def flags_complete(flags: Any) -> Any:
     """Return whether an answer ended as it should, by Envoy's response flags."""
     told = _flags(flags)
-    return _UNREADABLE if told is None else not told & _BROKEN
+    return UNREADABLE if told is None else not told & _BROKEN
 
 
 def caller_broke_off(completion: Any) -> Any:
@@ -288,7 +181,7 @@ def is_event_stream(content_type: Any) -> Any:
     if content_type is None or content_type in _NOTHING:
         return None
     if not isinstance(content_type, str):
-        return _UNREADABLE
+        return UNREADABLE
     return content_type.split(";")[0].strip().lower() == "text/event-stream"
 
 
@@ -326,14 +219,14 @@ def request_path(line: Any) -> Any:
 
 def unless_same(value: Any, other: Any) -> Any:
     """Return an id unless it is the session's, which would make one request of a conversation."""
-    return None if value == other else value if other is None or isinstance(other, str) else _UNREADABLE
+    return None if value == other else value if other is None or isinstance(other, str) else UNREADABLE
 
 
 def joined(first: Any, second: Any) -> Any:
     """Return two ids as one; nothing where either is missing."""
     if first is None or second is None:
         return None
-    return f"{first}/{second}" if isinstance(first, str) and isinstance(second, str) else _UNREADABLE
+    return f"{first}/{second}" if isinstance(first, str) and isinstance(second, str) else UNREADABLE
 
 
 def span_status(http_status: Any, error: Any, code: Any) -> Any:
@@ -343,15 +236,15 @@ def span_status(http_status: Any, error: Any, code: Any) -> Any:
     if isinstance(error, str) and not _means_none(error):
         return error if re.fullmatch(r"[1-5][0-9]{2}", error) else None
     if not all(value is None or isinstance(value, str) for value in (error, code)):
-        return _UNREADABLE
-    return None if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else _number(200)
+        return UNREADABLE
+    return None if str(code) in ("2", "STATUS_CODE_ERROR", "ERROR") else number_of(200)
 
 
 def status_unless_failed(code: Any, kind: Any, message: Any) -> Any:
     """Return an error's own code; 200 where there is no error at all."""
     if code is not None:
         return code
-    return _number(200) if _means_none(kind) and _means_none(message) else None
+    return number_of(200) if _means_none(kind) and _means_none(message) else None
 
 
 def _means_none(error: Any) -> bool:
@@ -375,7 +268,7 @@ def ms_of_unit(value: Any, unit: Any) -> Any:
         return value
     factor = _IN_MS.get(unit.strip().lower()) if isinstance(unit, str) else None
     # In a unit that nobody knows it is no number that could be used; the check of its column refuses the text.
-    return "in an unknown unit" if factor is None else _number(number * factor)
+    return "in an unknown unit" if factor is None else number_of(number * factor)
 
 
 def span_error(error: Any, code: Any) -> Any:

@@ -55,15 +55,6 @@ def openmetrics(series: Iterable[Series], frame: Frame, step_s: int) -> Iterator
     yield _END
 
 
-def count_samples(lines: Iterable[str]) -> tuple[int, bool]:
-    """Return how many samples lines of OpenMetrics hold, and whether they come to their end."""
-    samples, last = 0, ""
-    for line in lines:
-        samples += not line.startswith("#")
-        last = line
-    return samples, last == _END
-
-
 def _name_of(series: Series) -> str:
     return series.selector.removesuffix("{}")
 

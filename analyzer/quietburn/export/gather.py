@@ -26,10 +26,13 @@ _RESULTS = ("used", "quarantined", "duplicates", "not_a_request", "blank")
 
 
 def frame_of(analysis: Analysis) -> Frame:
-    """Return the minutes that the events span. Raises InputError where no event has a time."""
+    """Return the minutes that the events span. Raises InputError where no event has a time, or none lies in the asked span."""
     (row,) = analysis.engine.select("SELECT min(minute) AS first, max(minute) AS last FROM events").to_pylist()
     if row["first"] is None:
-        raise InputError("no event has a time, so there is nothing to export.")
+        ledger = analysis.report.ledger
+        if ledger.first_ts is None:
+            raise InputError("no event has a time, and metrics need one. Name the ledger's time field in a mapping file (--map).")
+        raise InputError(f"no event lies in the asked span; the ledger goes from {ledger.first_ts} to {ledger.last_ts}.")
     return Frame(row["first"] - 1, row["first"], row["last"])
 
 
@@ -52,7 +55,8 @@ def reading_series(analysis: Analysis, frame: Frame) -> list[Series]:
         for result in _RESULTS
     ]
     _, newest_us = analysis.engine.span()
-    return [*counted, Series(NEWEST_EVENT, (), ((end, (newest_us or 0) / 1e6),), is_counter=False)]
+    newest = [] if newest_us is None else [Series(NEWEST_EVENT, (), ((end, newest_us / 1e6),), is_counter=False)]
+    return counted + newest
 
 
 def _rule_events(analysis: Analysis) -> tuple[Count, ...]:
@@ -66,7 +70,7 @@ def _rule_events(analysis: Analysis) -> tuple[Count, ...]:
             owner, known = owners.setdefault(count.fixed, (rule.id, count))
             if known != count:
                 label = dict(count.fixed)["rule"]
-                raise ConfigError(f"rules {owner} and {rule.id}: both count events as {label!r} but mean others. Rename one.")
+                raise ConfigError(f"rules {owner} and {rule.id}: count different events under one name, {label!r}. Rename one.")
     return tuple(count for _, count in owners.values())
 
 

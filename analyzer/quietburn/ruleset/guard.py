@@ -34,5 +34,5 @@ def running(
         raise
     except passing:
         raise
-    except Exception as problem:
+    except Exception as problem:  # whatever a rule file makes fail is a fault of that rule, never of the run
         raise RuleFault(rule, part, f"{words} ({type(problem).__name__})") from problem

@@ -9,7 +9,7 @@ import typer
 from quietburn.analysis.request import request_from
 from quietburn.cli import options
 from quietburn.cli.outputs import refuse_overlaps
-from quietburn.errors import UsageError
+from quietburn.errors import ExitStatus, UsageError
 from quietburn.records.inputs import label_of
 
 if TYPE_CHECKING:
@@ -52,8 +52,13 @@ def export(
 
     with analyzing(ledgers or [], request) as analysis:
         done = list(_written(analysis, backfill, textfile, step))
+        errored = {entry.rule: entry.problem for entry in analysis.report.errored}
     for words in done if not quiet else ():
         options.say(words)
+    for rule, problem in errored.items():
+        options.say(f"rule {rule} failed, so its events are left out: {problem}.")
+    if errored:
+        raise typer.Exit(ExitStatus.UNDECIDED)
 
 
 def _written(analysis: "Analysis", backfill: Path | None, textfile: Path | None, step: int) -> Iterator[str]:
@@ -79,29 +84,29 @@ def _written(analysis: "Analysis", backfill: Path | None, textfile: Path | None,
 def _write(path: Path, flag: str, lines: Iterable[str]) -> int:
     """Write a file and read it back; return its number of samples. Raises UsageError when it can't be written whole."""
     from quietburn.cli.written import replace_file
-    from quietburn.export.exposition import count_samples
     from quietburn.records.inputs import os_words
 
-    counted = _Counted(lines)
+    made = _Counted(lines)
     try:
-        replace_file(path, counted)
+        replace_file(path, made)
         with path.open(encoding="utf-8", newline="\n") as written:
-            samples, _ = count_samples(written)
+            found = sum(1 for _ in written)
     except OSError as problem:
         raise UsageError(f"{flag} {label_of(str(path))}: can't be written ({os_words(problem)}).") from None
-    if samples != counted.samples:
-        raise UsageError(f"{flag} {label_of(str(path))}: holds {samples:,} samples of {counted.samples:,}. Write it again.")
-    return samples
+    if found != made.lines:
+        raise UsageError(f"{flag} {label_of(str(path))}: holds {found:,} of {made.lines:,} lines. Write it again.")
+    return made.samples
 
 
 class _Counted:
-    """Lines that are counted as they are taken."""
+    """Lines that are counted as they are taken, and the samples among them."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self.samples = 0
+        self.lines = self.samples = 0
         self._lines = lines
 
     def __iter__(self) -> Iterator[str]:
         for line in self._lines:
+            self.lines += 1
             self.samples += not line.startswith("#")
             yield line
